@@ -12,7 +12,7 @@ use toolgate_contract::{
 use toolgate_journal::ChangeLock;
 
 use crate::change_applier::ChangeApplier;
-use crate::snapshot::{Snapshot, SnapshotScope, parents};
+use crate::snapshot::{Snapshot, SnapshotScope};
 
 const STATE_REMOVED: &str = "The command removed or moved Toolgate's own state (`.toolgate`), so its changes are unknown and can't \
                        be reverted. Check git's hooks and configuration, `.envrc` and the settings of editors and agents \
@@ -110,7 +110,8 @@ impl InPlaceCommand {
         let mut watched = self.watched();
         let Some(snapshot) = &mut watched.snapshot else { return Ok(()) };
         // Directories are created and removed with their contents.
-        let all: BTreeSet<WorkspacePath> = places.iter().flat_map(parents).chain(places.iter().cloned()).collect();
+        let parents = places.iter().flat_map(|place| place.ancestors().skip(1));
+        let all: BTreeSet<WorkspacePath> = parents.chain(places.iter().cloned()).collect();
         snapshot.changed_by_others(all.iter(), self.changer.workspace.files.as_ref())
     }
 

@@ -5,6 +5,7 @@
 //! program would run or load automatically, is quarantined. A command that works in place begins with a snapshot, so
 //! that its changes are known too.
 
+mod build_output;
 mod change_applier;
 mod change_log;
 mod commit;
@@ -18,12 +19,15 @@ mod revert;
 mod settle;
 mod snapshot;
 mod undo;
+mod undo_history;
 mod workspace_changes;
 
+pub use build_output::{FoldedChanges, fold_build_output};
 pub use change_applier::ChangeApplier;
 pub use change_log::ChangeLog;
 pub use in_place_command::InPlaceCommand;
 pub use release::Release;
 pub use settle::ChangeSettler;
 pub use undo::Undo;
+pub use undo_history::UndoHistory;
 pub use workspace_changes::{ChangeOptions, WorkspaceChanges};

@@ -10,13 +10,14 @@ use std::sync::Arc;
 
 pub(crate) use self::autoloaded::{NewContent, as_git_paths};
 pub(crate) use self::selection::{ChangeSelection, ChangeSelector};
+use crate::build_output::{FoldedChanges, fold_build_output};
 use crate::change_applier::ChangeApplier;
 use crate::commit::diff_of;
 use crate::in_place_command::InPlaceCommand;
 use crate::workspace_changes::WorkspaceChanges;
 use toolgate_contract::{
-    ApplyMode, Change, Changes, ErrorCode, LaunchSpec, QuarantinedPath, RestrictedPaths, SettledChanges, StagedChanges,
-    ToolError,
+    ApplyMode, Change, Changes, ErrorCode, Files, LaunchSpec, QuarantinedPath, RestrictedPaths, SettledChanges,
+    StagedChanges, ToolError,
 };
 
 /// The largest number of paths that a reply lists.
@@ -111,7 +112,7 @@ impl ChangeSettler {
             }
         };
         change_log.keep_for_diffs(&choice.chosen, files);
-        let mut settled = counted(&choice.chosen);
+        let mut settled = counted(&choice.chosen, files);
         settled.notes.extend(choice.notes.iter().take(MAX_QUARANTINED).cloned());
         settled.notes.extend(lost(change_log.beyond_quota(&choice.chosen)));
         let quarantined = change_log.quarantine(&self.changer.origin.tool_call_id, staged, &choice);
@@ -125,7 +126,7 @@ impl ChangeSettler {
         let files = self.workspace().files.as_ref();
         let differences = staged.differences(files)?;
         let changes: Vec<Change> = differences.all.iter().map(|difference| difference.change.clone()).collect();
-        let mut settled = counted(&changes);
+        let mut settled = counted(&changes, files);
         settled.diff =
             self.workspace().options.differ.as_deref().map(|differ| diff_of(&changes, staged, files, differ));
         settled.rehearsal = Some(staged.keep(Some(self.changer.run()))?);
@@ -155,10 +156,17 @@ fn list_quarantined(settled: &mut SettledChanges, mut quarantined: Vec<Quarantin
     settled.kept_aside = quarantined;
 }
 
-/// Counts changes of each kind, and lists the first paths.
-fn counted(changes: &[Change]) -> SettledChanges {
+/// Counts changes of each kind, and lists the first paths; build output is folded.
+fn counted(changes: &[Change], files: &dyn Files) -> SettledChanges {
     let mut settled = SettledChanges::default();
-    for change in changes {
+    let FoldedChanges { listed, folded } = fold_build_output(changes, files);
+    for directory in &folded {
+        settled.created += directory.created;
+        settled.changed += directory.changed;
+        settled.deleted += directory.deleted;
+    }
+    settled.folded = folded;
+    for change in listed {
         let (count, sign) = match (&change.before, &change.after) {
             (None, _) => (&mut settled.created, '+'),
             (Some(_), Some(_)) => (&mut settled.changed, '~'),

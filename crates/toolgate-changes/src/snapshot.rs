@@ -21,7 +21,6 @@ use toolgate_journal::{ClockEpoch, FilesystemTime, JournalError, SnapshotStore, 
 use self::entry::{FileCopy, SnapshotEntry};
 use self::manifest::{Manifest, ManifestContents, encode};
 use self::recording::Unsealed;
-pub(crate) use self::recording::parents;
 
 /// The call that a snapshot belongs to, and the part of the workspace that it covers.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use toolgate_contract::QuarantineMode;
 use toolgate_contract::{
-    AnyTool, Clock, Differ, EventOrigin, Files, HiddenPaths, LocatedEffect, QuarantinedPath, Rehearsals, StagedChanges,
-    ToolError,
+    AnyTool, Change, Clock, Differ, EventOrigin, Files, HiddenPaths, LocatedEffect, QuarantinedPath, Rehearsals,
+    StagedChanges, ToolError,
 };
 use toolgate_journal::{Recorder, RunOptions};
 
+use crate::build_output::{FoldedChanges, fold_build_output};
 use crate::change_applier::ChangeApplier;
 use crate::change_log::ChangeLog;
 use crate::commit::Commit;
@@ -61,6 +62,11 @@ impl WorkspaceChanges {
         let selector = ChangeSelector { files: judged, hidden_paths: hidden, quarantine, committed };
         let (log, reads) = (log.map(Arc::new), ReadTracker::default());
         Self { files, hidden_paths, clock, log, selector, reads, options }
+    }
+
+    /// Changes as they are shown: build output is folded.
+    pub fn fold<'a>(&self, changes: &'a [Change]) -> FoldedChanges<'a> {
+        fold_build_output(changes, self.files.as_ref())
     }
 
     /// Changes files for one call, in the name of its session.

@@ -85,6 +85,11 @@ impl ConfigPaths {
         self.state.join("seal.key")
     }
 
+    /// The directory of the heads of lists of runs, one for each workspace.
+    pub fn run_list_heads(&self) -> PathBuf {
+        self.state.join("run-lists")
+    }
+
     /// The token that authenticates the owner over HTTP.
     pub fn http_token(&self) -> PathBuf {
         self.state.join("http.token")

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    ArtifactRef, Change, Denial, Effect, Enforced, ErrorClass, FinishReason, Message, Question, Risk, Stream,
-    TokenUsage, ToolError, Truncated, Verdict,
+    ArtifactRef, Change, Denial, Effect, Enforced, ErrorClass, FinishReason, FoldedDirectory, Message, Question, Risk,
+    Stream, TokenUsage, ToolError, Truncated, Verdict,
 };
 
 /// Something that happened, with its position in the tree agent → turn → call.
@@ -327,6 +327,9 @@ pub struct CallEnding {
     /// Paths that were created, changed or removed.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub files_changed: Vec<String>,
+    /// Directories of build output whose paths aren't listed; `files.changing` has them.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub folded: Vec<FoldedDirectory>,
     /// Commands that ran.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub commands_run: Vec<String>,

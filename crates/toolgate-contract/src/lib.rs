@@ -82,8 +82,8 @@ pub use root_access::RootAccess;
 pub use skill::{AllowedTools, SkillCandidate, SkillOwner, SkillScript, Skills};
 pub use spec::{ArgumentFormat, Declaration, Risk, SideEffect, Spec};
 pub use staged_changes::{
-    ChangeSource, Differ, Difference, Differences, PlaceContent, QuarantinedPath, Rehearsals, SettledChanges,
-    StagedChanges, UnreadableChange,
+    ChangeSource, Differ, Difference, Differences, FoldedDirectory, PlaceContent, QuarantinedPath, Rehearsals,
+    SettledChanges, StagedChanges, UnreadableChange,
 };
 pub use tier::Tier;
 pub use tool::{AnyTool, BoxFuture, PreparedCall, Preview, Tool, VersionAdapter, erase};

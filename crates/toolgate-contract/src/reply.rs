@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::ToolError;
+use crate::{FoldedDirectory, ToolError};
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,6 +37,9 @@ pub struct Reply {
 pub struct ReplyArtifacts {
     /// Paths that were created, changed or deleted.
     pub files_changed: Vec<String>,
+    /// Directories of build output whose changed paths aren't listed, with their counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folded: Vec<FoldedDirectory>,
     /// Commands that ran.
     pub commands_run: Vec<String>,
     /// Stored output.

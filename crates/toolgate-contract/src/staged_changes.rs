@@ -103,6 +103,9 @@ pub struct SettledChanges {
     /// The first of them, as `+` created, `~` changed or `-` deleted, and the path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
+    /// Directories of build output whose paths aren't listed, with how many of them changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folded: Vec<FoldedDirectory>,
     /// Paths that were quarantined (not written to the workspace), and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept_aside: Vec<QuarantinedPath>,
@@ -129,6 +132,41 @@ impl SettledChanges {
 
 fn is_zero(number: &usize) -> bool {
     *number == 0
+}
+
+/// A directory of build output, such as `target/`: a list of changes has its counts instead of its paths. The record has
+/// every path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FoldedDirectory {
+    /// Its path, with a `/` at the end.
+    pub path: String,
+    /// How many files, links and directories in it are new.
+    pub created: usize,
+    /// How many have other content or another mode.
+    pub changed: usize,
+    /// How many are gone.
+    pub deleted: usize,
+}
+
+impl FoldedDirectory {
+    /// A directory in which nothing has changed yet.
+    pub fn new(directory: &str) -> Self {
+        Self { path: format!("{directory}/"), created: 0, changed: 0, deleted: 0 }
+    }
+
+    /// Counts a change.
+    pub fn add(&mut self, change: &Change) {
+        match (&change.before, &change.after) {
+            (None, _) => self.created += 1,
+            (Some(_), Some(_)) => self.changed += 1,
+            (Some(_), None) => self.deleted += 1,
+        }
+    }
+
+    /// How many changes it stands for.
+    pub fn count(&self) -> usize {
+        self.created + self.changed + self.deleted
+    }
 }
 
 /// One path that was quarantined: not written to the workspace.

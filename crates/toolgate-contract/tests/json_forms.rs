@@ -70,6 +70,7 @@ fn ending() -> CallEnding {
         payload: Some(json!({ "content": "x" })),
         exit_code: Some(0),
         files_changed: vec!["a".into()],
+        folded: vec![FoldedDirectory { path: "target/".into(), created: 3, changed: 2, deleted: 1 }],
         commands_run: vec!["make".into()],
         refs: vec![artifact()],
         truncated: Some(Truncated {
@@ -131,6 +132,7 @@ fn a_reply() {
         error: None,
         artifacts: ReplyArtifacts {
             files_changed: vec!["a".into()],
+            folded: ending().folded,
             commands_run: vec!["make".into()],
             refs: vec![artifact()],
         },

@@ -126,6 +126,40 @@ impl ChainLine {
     }
 }
 
+/// The last line of a file, where its beginning isn't read.
+pub(crate) struct LastLine {
+    pub(crate) seq: u64,
+    pub(crate) hash: Hash,
+    /// Hash of the line before.
+    pub(crate) prev: Hash,
+}
+
+impl LastLine {
+    /// Reads a complete line without its newline; none unless it is a line of a chain, signed if there is a signer.
+    pub(crate) fn read(text: &[u8], signer: Option<LineSigner<'_>>) -> Option<Self> {
+        let ChainLine { link, hash, signature, .. } = ChainLine::new(text, true, 0);
+        let ChainLink { seq, prev, .. } = link?;
+        let is_signed = |signer: LineSigner<'_>| signature.is_some_and(|(found, of)| signer.verifies(seq, &of, &found));
+        signer.is_none_or(is_signed).then_some(Self { seq, hash, prev })
+    }
+}
+
+/// The hash that the next line has of this one, which comes without its newline.
+pub(crate) fn hash_of(text: &[u8]) -> Hash {
+    Sha256::digest(text).into()
+}
+
+/// The line with this number, counted from 1, without its newline.
+pub(crate) fn nth_line(file: File, number: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut input = BufReader::with_capacity(64 * 1024, file);
+    for _ in 1..number {
+        input.skip_until(b'\n')?;
+    }
+    let mut text = Vec::new();
+    input.read_until(b'\n', &mut text)?;
+    Ok(text.pop_if(|last| *last == b'\n').map(|_| text))
+}
+
 fn next_line(input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<Option<ChainLine>> {
     buffer.clear();
     let size = input.read_until(b'\n', buffer)? as u64;

@@ -49,6 +49,18 @@ pub enum JournalFault {
         /// The line.
         line: u64,
     },
+    /// The line isn't the one that the list of runs has.
+    NotAsListed {
+        /// The line.
+        line: u64,
+    },
+    /// The list of runs has seen more lines than there are.
+    OlderCopy {
+        /// The first line that is missing.
+        line: u64,
+        /// How many lines the list has seen.
+        expected: u64,
+    },
     /// The head is missing.
     HeadMissing,
     /// The head isn't as it was written.
@@ -70,7 +82,9 @@ impl JournalFault {
             | Self::Unreadable { line }
             | Self::Torn { line }
             | Self::CutOff { line, .. }
-            | Self::AfterSignature { line } => Some(line),
+            | Self::AfterSignature { line }
+            | Self::NotAsListed { line }
+            | Self::OlderCopy { line, .. } => Some(line),
             Self::HeadMissing | Self::HeadUnreadable | Self::SignatureMissing | Self::SignatureWrong => None,
         }
     }
@@ -94,6 +108,14 @@ impl fmt::Display for JournalFault {
             Self::AfterSignature { line } => {
                 write!(f, "Line {line} was added after the last signature.")
             }
+            Self::NotAsListed { line } => {
+                write!(f, "Line {line} isn't the one that the list of runs has: the run was replaced by another one.")
+            }
+            Self::OlderCopy { line, expected } => write!(
+                f,
+                "The run was replaced by an older copy: the list of runs has seen {expected} lines, and line {line} is the \
+                 first one missing."
+            ),
             Self::HeadMissing => f.write_str("The head is missing, so lines may be missing at the end."),
             Self::HeadUnreadable => f.write_str("The head was changed after it was written."),
             Self::SignatureMissing => f.write_str("The head has no signature, although there is a key."),

@@ -82,7 +82,7 @@ impl Journal {
 
     fn with(directory: Arc<DirectoryHandle>, events: File, head: File, run: &str, options: &RunOptions) -> Self {
         let state = Mutex::new(AppendState { tip: Tip::START, buffer: Vec::with_capacity(BUFFER) });
-        let RunOptions { durability, key, clock, indexer } = options.clone();
+        let RunOptions { durability, key, clock, indexer, .. } = options.clone();
         Self { run: run.into(), directory, events, head, durability, key, clock, indexer, state }
     }
 
@@ -101,6 +101,11 @@ impl Journal {
     /// The number of the last event that this handle has seen.
     pub fn last(&self) -> u64 {
         self.state.lock().tip.seq
+    }
+
+    /// Where the journal ends, as far as this handle has seen it.
+    pub(crate) fn tip(&self) -> Tip {
+        self.state.lock().tip
     }
 
     /// Writes events after the tip. The caller holds the lock and has brought the tip up to date.

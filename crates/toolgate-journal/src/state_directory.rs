@@ -1,5 +1,5 @@
 //! The state directory of a workspace and the runs in it: `.toolgate/runs/<run>/`, `.toolgate/sessions/<session>/`,
-//! `.toolgate/desk/` (the approval queue) and `.toolgate/index.db`. Tools can't access it; a `.gitignore` keeps it out
+//! `.toolgate/run-lists/` (which runs there are), `.toolgate/desk/` (the approval queue) and `.toolgate/index.db`. Tools can't access it; a `.gitignore` keeps it out
 //! of the repository.
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::directory::{DirectoryHandle, call_name, check_id};
 use crate::sqlite::replace_damaged;
 use crate::{
     ApprovalQueue, ArtifactStore, BlobStore, ChangeLock, GrantFile, Indexer, Journal, JournalError, Quarantine,
-    SessionNotes, SigningKey, SnapshotStore, SqliteInbox, SqliteStore, reindex,
+    RunList, SessionNotes, SigningKey, SnapshotStore, SqliteInbox, SqliteStore, reindex,
 };
 
 /// The name of the directory, in a run's directory, that holds the private directories of commands.
@@ -29,11 +29,13 @@ pub struct RunOptions {
     pub clock: Arc<dyn Clock>,
     /// Receives every line that is appended.
     pub indexer: Option<Arc<Indexer>>,
+    /// The directory, outside of workspaces, that keeps the heads of lists of runs.
+    pub list_heads: Option<PathBuf>,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { durability: Durability::Os, key: None, clock: Arc::new(SystemClock), indexer: None }
+        Self { durability: Durability::Os, key: None, clock: Arc::new(SystemClock), indexer: None, list_heads: None }
     }
 }
 
@@ -56,6 +58,7 @@ pub struct Run {
     pub approvals: Arc<GrantFile>,
     directory: Arc<DirectoryHandle>,
     durability: Durability,
+    list: RunList,
 }
 
 impl StateDirectory {
@@ -105,12 +108,13 @@ impl StateDirectory {
     fn begin_in(&self, run: &str, facts: RunFacts, options: &RunOptions) -> Result<Run, JournalError> {
         let directory = Arc::new(self.runs.open(run)?);
         let journal = Journal::create(Arc::clone(&directory), run, options)?;
-        let run = Run::with(run, directory, journal, options)?;
+        let run = Run::with(run, directory, journal, self.run_list(options)?, options)?;
         if options.durability == Durability::Sync {
             run.directory.sync()?;
             self.runs.sync()?;
         }
         run.journal.append(&[run.journal.event(EventPayload::RunStarted(facts))])?;
+        run.list.enter_start(&run.id, &run.journal.tip())?;
         Ok(run)
     }
 
@@ -124,7 +128,14 @@ impl StateDirectory {
             other => other,
         })?);
         let journal = Journal::open(Arc::clone(&directory), run, options)?;
-        Run::with(run, directory, journal, options)
+        let run = Run::with(run, directory, journal, self.run_list(options)?, options)?;
+        run.list.enter_continued(&run.id, &run.journal.tip())?;
+        Ok(run)
+    }
+
+    /// The list of this workspace's runs, as the user with this key keeps it.
+    pub fn run_list(&self, options: &RunOptions) -> Result<RunList, JournalError> {
+        RunList::open(&self.directory, options)
     }
 
     /// The artifacts of a run, for reading.
@@ -216,6 +227,7 @@ impl Run {
         id: &str,
         directory: Arc<DirectoryHandle>,
         journal: Journal,
+        list: RunList,
         options: &RunOptions,
     ) -> Result<Self, JournalError> {
         let artifacts = ArtifactStore::new(directory.make("artifacts")?, options.durability);
@@ -229,6 +241,7 @@ impl Run {
             approvals: Arc::new(approvals),
             directory,
             durability: options.durability,
+            list,
         })
     }
 
@@ -239,7 +252,8 @@ impl Run {
 
     /// Records the end of the run.
     pub fn end(&self) -> Result<(), JournalError> {
-        self.journal.append(&[self.journal.event(EventPayload::RunEnded)]).map(|_| ())
+        self.journal.append(&[self.journal.event(EventPayload::RunEnded)])?;
+        self.list.enter_end(&self.id, &self.journal.tip())
     }
 
     /// Stores a call that waits for approval, so that it can be repeated later. Returns the path.

@@ -3,12 +3,12 @@
 use std::io::BufRead;
 use std::path::Path;
 
-use crate::chain::{FileRange, Tip, opening, walk};
+use crate::chain::{FileRange, Tip, hash_of, nth_line, opening, walk};
 use crate::directory::{DirectoryHandle, FileLock};
 use crate::head::Head;
 use crate::journal::NAME;
 use crate::signing_key::LineSigner;
-use crate::{JournalError, JournalFault, SigningKey};
+use crate::{JournalError, JournalFault, ListedRun, SigningKey};
 
 /// The result of [`verify`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +73,25 @@ pub fn verify(run_dir: &Path, key: Option<&SigningKey>) -> Result<Verification, 
         (Some(fault), _) | (None, Err(fault)) => fault.into(),
         (None, Ok(_)) => sound(false),
     })
+}
+
+/// Verifies the journal in a run's directory, and that it still has what the list of runs has seen of it.
+pub fn verify_listed(
+    run_dir: &Path,
+    key: Option<&SigningKey>,
+    listed: Option<&ListedRun>,
+) -> Result<Verification, JournalError> {
+    let found = verify(run_dir, key)?;
+    let (Verification::Ok { events, .. }, Some(listed)) = (found, listed) else { return Ok(found) };
+    if events < listed.events {
+        return Ok(JournalFault::OlderCopy { line: events + 1, expected: listed.events }.into());
+    }
+    let directory = DirectoryHandle::at(run_dir)?;
+    let Some(file) = directory.existing(NAME)? else { return Ok(found) };
+    let line = nth_line(file, listed.events).map_err(|error| directory.error("couldn't be read", NAME, error))?;
+    // The chain up to that line is intact, so its hash stands for everything before it.
+    let is_as_listed = line.is_some_and(|text| hash_of(&text) == listed.hash);
+    Ok(if is_as_listed { found } else { JournalFault::NotAsListed { line: listed.events }.into() })
 }
 
 /// Whether this is the beginning of the line with that number, and nothing else.

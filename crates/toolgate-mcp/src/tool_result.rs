@@ -137,5 +137,8 @@ fn about(reply: &Reply) -> Value {
     if !reply.artifacts.files_changed.is_empty() {
         add("files_changed", json!(reply.artifacts.files_changed));
     }
+    if !reply.artifacts.folded.is_empty() {
+        add("folded", json!(reply.artifacts.folded));
+    }
     about
 }

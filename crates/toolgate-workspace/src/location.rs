@@ -73,6 +73,11 @@ impl WorkspaceLocation {
         load_or_create_signing_key(&self.config.seal_key()).ok()
     }
 
+    /// Where the head of the workspace's list of runs is kept; a copy that is removed soon has none.
+    pub fn run_list_heads(&self) -> Option<PathBuf> {
+        (self.trusted_as == self.directory).then(|| self.config.run_list_heads())
+    }
+
     /// The queue at which approval requests wait for an answer. Without a key, nobody could tell an answer from a forgery.
     pub fn approvals(&self) -> Result<ApprovalQueue, WorkspaceError> {
         let file = self.config.seal_key();

@@ -61,6 +61,7 @@ impl Workspace {
             key: location.signing_key(),
             clock: Arc::clone(&options.clock),
             indexer: options.indexed.then(|| indexer(&state, &stores)).flatten(),
+            list_heads: location.run_list_heads(),
         };
         let approvals = approval_queue(location, &settings, &options.clock);
         let gate = Gate::new(gate_parts(location, &options, policy, settings, &run_options)?);

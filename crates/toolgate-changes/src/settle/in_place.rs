@@ -26,7 +26,7 @@ impl ChangeSettler {
             let more = notes.len().saturating_sub(MAX_QUARANTINED);
             notes.truncate(MAX_QUARANTINED);
             notes.extend((more > 0).then(|| format!("There are {more} more notes like these.")));
-            let mut settled = counted(&stays);
+            let mut settled = counted(&stays, self.workspace().files.as_ref());
             settled.notes.extend(has_changed.then(|| OTHERS_COUNTED.to_owned()));
             settled.notes.extend(lost(change_log.beyond_quota(&stays)));
             let replaced_mounts = in_place.replaced_mounts();

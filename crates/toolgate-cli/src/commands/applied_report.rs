@@ -7,9 +7,10 @@ use toolgate_journal::StateDirectory;
 
 use super::Invocation;
 use super::call::PerformedCall;
-use super::changes::ChangesArgs;
+use super::changes::CallChangeList;
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, YELLOW, paint, plain, print_tool_error};
+use crate::workspace::typed_program;
 
 /// Maximum number of skipped paths that are listed.
 const MAX_LISTED: usize = 200;
@@ -30,22 +31,26 @@ impl AppliedReport {
         let PerformedCall { reply, run, .. } = performed;
         match invocation.json {
             true => anstream::println!("{}", serde_json::to_string(reply)?),
-            false => self.show(reply, run, &invocation.location.state()?)?,
+            false => self.show(reply, run, &invocation.location.state()?, &typed_program(&invocation.location))?,
         }
         Ok(Exit::of_reply(reply))
     }
 
-    /// Shows a person what a call has done.
-    pub(super) fn show(&self, reply: &Reply, run: &str, state: &StateDirectory) -> Result<()> {
+    /// Shows a person what a call has done; `toolgate` is how the program is invoked here.
+    pub(super) fn show(&self, reply: &Reply, run: &str, state: &StateDirectory, toolgate: &str) -> Result<()> {
+        let changes =
+            if reply.ok { CallChangeList::of(&reply.tool_call_id, run, state)? } else { CallChangeList::default() };
         if reply.ok {
             anstream::println!("{}", paint(BOLD, self.done));
-            ChangesArgs::print_call_changes(&reply.tool_call_id, run, state, MAX_LISTED)?;
+            changes.print(state, MAX_LISTED)?;
         }
         self.show_left(reply);
         match &reply.error {
             Some(error) => print_tool_error(error),
+            // What changed nothing can't be undone.
+            None if changes.is_empty() => {}
             None => {
-                let back = format!("`toolgate undo {}` undoes this.", reply.tool_call_id);
+                let back = format!("`{toolgate} undo {}` undoes this.", reply.tool_call_id);
                 anstream::eprintln!("{}", paint(DIM, back));
             }
         }

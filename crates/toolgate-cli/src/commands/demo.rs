@@ -122,7 +122,7 @@ fn undo_and_retest(location: &WorkspaceLocation, run: &str) -> Result<()> {
     let recorded = workspace.begin(&RunChoice { run: None, session: "demo".into(), front_end: "cli" })?;
     say("$ toolgate undo --run last");
     let undone = call(&workspace, &recorded.session, "undo", json!({ "run": run }))?;
-    undo::REPORT.show(&undone, &recorded.run.id, &workspace.state)?;
+    undo::REPORT.show(&undone, &recorded.run.id, &workspace.state, &typed_program(location))?;
     say("$ sh test.sh, as it was before");
     let tried = call(&workspace, &recorded.session, "shell", json!({ "command": "sh test.sh" }))?;
     show_reply(&tried, &ReplyContext { run: &recorded.run.id, toolgate: typed_program(location) }, false);

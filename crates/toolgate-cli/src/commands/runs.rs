@@ -116,8 +116,11 @@ impl RunsArgs {
 
 /// A run by its id, its beginning, or `last`. Ids sort by time.
 pub(super) fn find(state: &StateDirectory, wanted: &str) -> Result<String> {
-    let mut runs = list_runs(state.path())?;
-    runs.sort();
+    choose(list_runs(state.path())?, wanted)
+}
+
+/// The one of these runs that has this id or this beginning, or the last one for `last`. The runs are sorted.
+pub(super) fn choose(runs: Vec<String>, wanted: &str) -> Result<String> {
     let found: Vec<&String> = match wanted {
         "last" => runs.last().into_iter().collect(),
         start => runs.iter().filter(|run| run.starts_with(start)).collect(),

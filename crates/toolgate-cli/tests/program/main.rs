@@ -4,7 +4,9 @@
 mod agent;
 mod agent_tools;
 mod attach;
+mod audit;
 mod autoloaded_files;
+mod build_output;
 mod calls;
 mod changes_killed;
 mod commands;
@@ -30,4 +32,5 @@ mod stopped_calls;
 mod telegram_server;
 mod terminal;
 mod two_processes;
+mod undo_steps;
 mod world;

@@ -22,12 +22,16 @@ pub(crate) struct ChangesQuery {
     /// Only this run's; if missing, all that the caller may see.
     #[serde(default)]
     run: Option<String>,
+    /// Whether build output (`target/`, `node_modules/`, caches) is listed path by path; otherwise `folded` has each
+    /// directory of it with its counts.
+    #[serde(default)]
+    all: bool,
 }
 
 pub(super) async fn list(
     State(state): State<Arc<ServerState>>,
     caller: Caller,
-    StrictQuery(ChangesQuery { run }): StrictQuery<ChangesQuery>,
+    StrictQuery(ChangesQuery { run, all }): StrictQuery<ChangesQuery>,
 ) -> Result<Json<Value>, Problem> {
     run_blocking(move || {
         let runs = match (run, &caller) {
@@ -40,7 +44,7 @@ pub(super) async fn list(
         };
         let mut changes = Vec::new();
         for run in runs.iter().rev() {
-            changes.extend(of_run(&state, run)?);
+            changes.extend(of_run(&state, run, all)?);
         }
         Ok(Json(json!({ "changes": changes })))
     })
@@ -48,7 +52,7 @@ pub(super) async fn list(
 }
 
 /// The changes of a run, oldest first. A run whose journal is only just being made has none.
-fn of_run(state: &ServerState, run: &str) -> Result<Vec<Value>, Problem> {
+fn of_run(state: &ServerState, run: &str, all: bool) -> Result<Vec<Value>, Problem> {
     let events = match read_events(&state.workspace.state.run_dir(run)?) {
         Err(toolgate_journal::JournalError::NoSuchRun { .. }) => return Ok(Vec::new()),
         other => other?,
@@ -57,7 +61,16 @@ fn of_run(state: &ServerState, run: &str) -> Result<Vec<Value>, Problem> {
     for recorded in events {
         let event = recorded.map_err(|error| ToolError::io("The record can't be read", &error))?.event;
         if let EventPayload::FilesChanging { changes } = event.payload {
-            found.push(json!({ "run": run, "call": event.tool_call_id, "time": event.time, "changes": changes }));
+            let mut entry =
+                json!({ "run": run, "call": event.tool_call_id, "time": event.time, "count": changes.len() });
+            match all {
+                true => entry["changes"] = json!(changes),
+                false => {
+                    let shown = state.workspace.gate.changes().fold(&changes);
+                    (entry["changes"], entry["folded"]) = (json!(shown.listed), json!(shown.folded));
+                }
+            }
+            found.push(entry);
         }
     }
     Ok(found)

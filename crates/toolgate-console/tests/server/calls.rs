@@ -95,6 +95,28 @@ async fn runs_tree_and_changes_are_told_and_a_change_is_undone() {
 }
 
 #[tokio::test]
+async fn build_output_is_folded_unless_all_is_asked_for() {
+    let server = ConsoleTestServer::start();
+    let (_, token) = server.session(json!({})).await;
+    let files = ["node_modules/a.js", "node_modules/b.js", "src.js"];
+    let added: String = files.iter().map(|file| format!("*** Add File: {file}\n+x\n")).collect();
+    let patch = json!({ "patch": format!("*** Begin Patch\n{added}*** End Patch\n") });
+    let reply = server.call(&token, "patch", patch).await;
+    let folded = json!([{ "path": "node_modules/", "created": 2, "changed": 0, "deleted": 0 }]);
+    assert_eq!(reply["artifacts"]["files_changed"], json!(["src.js"]), "{reply}");
+    assert_eq!(reply["artifacts"]["folded"], folded, "{reply}");
+    // The record also has the directory that was made.
+    let folded = json!([{ "path": "node_modules/", "created": 3, "changed": 0, "deleted": 0 }]);
+    let told = server.get(&token, "/v1/changes").await.json()["changes"][0].clone();
+    assert_eq!((&told["folded"], &told["count"]), (&folded, &json!(4)), "{told}");
+    assert_eq!(told["changes"].as_array().unwrap().len(), 1, "{told}");
+    let all = server.get(&token, "/v1/changes?all=true").await.json()["changes"][0].clone();
+    assert_eq!(all["changes"].as_array().unwrap().len(), 4, "{all}");
+    let undone = server.post(&token, "/v1/undo", &json!({ "call": told["call"] })).await.json();
+    files.iter().for_each(|file| assert!(undone["payload"]["undone"].to_string().contains(file), "{undone}"));
+}
+
+#[tokio::test]
 async fn a_call_that_is_not_waited_for_ends_in_the_events() {
     let server = ConsoleTestServer::start();
     let (session, token) = server.session(json!({})).await;

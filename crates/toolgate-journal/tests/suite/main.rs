@@ -13,6 +13,7 @@ mod indexer;
 mod journal;
 mod processes;
 mod queue;
+mod run_list;
 mod session_notes;
 mod signing_key;
 mod sqlite;

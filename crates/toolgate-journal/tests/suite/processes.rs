@@ -49,6 +49,8 @@ fn task_of_the_other_process() {
         ["append-until-full"] => append_until_full(&state()),
         ["index", run] => index(&state(), run),
         ["key"] => begin_with_shared_key(&state()),
+        ["begin", who] => begin_runs(&state(), who, 50),
+        ["begin-for-ever", who] => begin_runs(&state(), who, usize::MAX),
         ref other => panic!("unknown task {other:?}"),
     }
 }
@@ -200,4 +202,50 @@ fn concurrent_processes_get_the_same_key() {
     }
     let left: Vec<_> = std::fs::read_dir(world.workspace.path().join("keys")).unwrap().collect();
     assert_eq!(left.len(), 1, "no draft stays behind");
+}
+
+/// The options of runs whose list has a head beside the workspace.
+fn listed_options(workspace: &Path) -> RunOptions {
+    RunOptions { list_heads: Some(workspace.join("heads")), ..options() }
+}
+
+fn begin_runs(state: &StateDirectory, who: &str, count: usize) {
+    for number in 0..count {
+        let run = state.begin_run(&format!("run-{who}-{number}"), facts("s"), &listed_options(Path::new("."))).unwrap();
+        println!("{MARK}{number}");
+        run.end().unwrap();
+    }
+}
+
+#[test]
+fn processes_that_begin_runs_at_once_share_the_list() {
+    let world = World::new();
+    let children =
+        ["a", "b", "c"].map(|who| other_process(this_program(), &format!("begin {who}"), world.workspace.path()));
+    for mut child in children {
+        assert_eq!(marks(&mut child).count(), 50);
+        assert!(child.wait().unwrap().success());
+    }
+    let list = world.state.run_list(&listed_options(world.workspace.path())).unwrap();
+    let found = list.check().unwrap();
+    assert!(found.is_ok() && found.listed.len() == 150 && found.entries == 301, "{found:?}");
+}
+
+#[test]
+fn a_process_killed_while_it_begins_runs_is_no_alarm() {
+    let world = World::new();
+    let list = world.state.run_list(&listed_options(world.workspace.path())).unwrap();
+    let mut begun = 0;
+    for (number, round) in [1, 2, 3, 5, 8, 13, 21, 34].into_iter().enumerate() {
+        let task = format!("begin-for-ever {number}");
+        let mut child = other_process(this_program(), &task, world.workspace.path());
+        let mut marks = marks(&mut child);
+        assert_eq!(marks.by_ref().take(round).count(), round);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        begun += round;
+        let found = list.check().unwrap();
+        assert!(found.is_ok() && found.copied.is_none() && found.listed.len() >= begun, "{found:?}");
+        begun = found.listed.len();
+    }
 }

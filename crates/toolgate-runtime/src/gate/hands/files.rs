@@ -1,5 +1,6 @@
 //! Hands on files: each path is held to what was declared, and to what policy hides.
 
+use toolgate_changes::{FoldedChanges, fold_build_output};
 use toolgate_contract::{
     Access, Change, ChangeSource, DirectoryEntry, FileContent, FileEdit, FileHands, FileState, Hands, OpenFile,
     SeenVersion, ToolError, VisitedEntry, Visitor, VisitorFactory, WalkOptions, WalkStep, WorkspacePath,
@@ -77,7 +78,7 @@ impl FileHands for CallHands {
             self.reach(access, &edit.place)?;
         }
         let changes = self.services.changes.make(edits)?;
-        self.note(|tally| tally.files_changed.extend(changes.iter().map(|change| change.path.clone())));
+        self.note_changes(&changes);
         Ok(changes)
     }
 
@@ -86,9 +87,8 @@ impl FileHands for CallHands {
             let access = if change.after.is_some() { Access::Write } else { Access::Delete };
             self.reach(access, &change.place)?;
         }
-        let paths: Vec<String> = changes.iter().map(|change| change.path.clone()).collect();
-        self.services.changes.write_changes(changes, source)?;
-        self.note(|tally| tally.files_changed.extend(paths));
+        self.services.changes.write_changes(changes.clone(), source)?;
+        self.note_changes(&changes);
         Ok(())
     }
 
@@ -115,5 +115,16 @@ impl FileHands for CallHands {
 
     fn author(&self, place: &WorkspacePath, sha256: &str) -> Option<String> {
         self.services.changes.author(place, sha256)
+    }
+}
+
+impl CallHands {
+    /// Counts changes that were made; build output is folded.
+    fn note_changes(&self, changes: &[Change]) {
+        let FoldedChanges { listed, folded } = fold_build_output(changes, self.services.files.as_ref());
+        self.note(|tally| {
+            tally.files_changed.extend(listed.into_iter().map(|change| change.path.clone()));
+            tally.folded.extend(folded);
+        });
     }
 }

@@ -113,7 +113,10 @@ impl ProcessHands for CallHands {
         let settled = process.progress().borrow().end.as_ref()?.changes.clone()?;
         if self.unfinished.count(process) && settled.rehearsal.is_none() {
             let path = |line: &String| line.get(1..).unwrap_or_default().to_owned();
-            self.note(|tally| tally.files_changed.extend(settled.paths.iter().map(path)));
+            self.note(|tally| {
+                tally.files_changed.extend(settled.paths.iter().map(path));
+                tally.folded.extend(settled.folded.iter().cloned());
+            });
         }
         Some(settled)
     }

@@ -1,12 +1,14 @@
 //! What hands count while a tool works.
 
-use toolgate_contract::{ArtifactRef, Denial, DeniedAccess, Enforced, OmittedText};
+use toolgate_contract::{ArtifactRef, Denial, DeniedAccess, Enforced, FoldedDirectory, OmittedText};
 
 /// What the hands counted while the tool worked. The tool can't forget to report it, because it doesn't report it.
 #[derive(Debug, Clone, Default)]
 pub(in crate::gate) struct Tally {
     /// Paths that were created, changed or deleted.
     pub(in crate::gate) files_changed: Vec<String>,
+    /// Directories of build output whose paths aren't listed.
+    pub(in crate::gate) folded: Vec<FoldedDirectory>,
     /// Commands that ran.
     pub(in crate::gate) commands_run: Vec<String>,
     /// Output that was stored.

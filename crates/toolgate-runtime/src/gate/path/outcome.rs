@@ -92,6 +92,7 @@ impl Outcome<'_> {
             error,
             artifacts: ReplyArtifacts {
                 files_changed: record.tally.files_changed,
+                folded: record.tally.folded,
                 commands_run: record.tally.commands_run,
                 refs: record.tally.refs,
             },
@@ -150,6 +151,7 @@ fn record_end(
         payload,
         exit_code: record.tally.exit_code,
         files_changed: record.tally.files_changed.clone(),
+        folded: record.tally.folded.clone(),
         commands_run: record.tally.commands_run.clone(),
         refs: record.tally.refs.clone(),
         denials: record.tally.denials.clone(),
