@@ -7,6 +7,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod bench;
+mod chaos;
 mod clients;
 mod command_line;
 #[cfg(test)]
@@ -39,6 +40,8 @@ enum Chore {
     Setup,
     /// Try a million random and mutated commands on the reader of commands
     Fuzz(fuzz::FuzzOptions),
+    /// Try random sequences of calls, commands, undos, kills and other people's work on a model of the workspace
+    Chaos(chaos::ChaosOptions),
     /// Run a benchmark; without a name, list them
     Bench(bench::BenchOptions),
     /// Measure how easy the code is to find one's way in: crates, type names, functions, files
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Chore::Test(options) => test::run(&options),
         Chore::Setup => setup::install(),
         Chore::Fuzz(options) => fuzz::run(&options),
+        Chore::Chaos(options) => chaos::run(&options),
         Chore::Bench(options) => bench::run(&options),
         Chore::House(options) => house::run(&options),
     };

@@ -1,0 +1,175 @@
+//! The checks of what a reply says against what is on the disk.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::hold;
+use crate::reply::{Names, Reply, Settled};
+use crate::tree::{Node, Tree, TreeDiff, diff};
+use crate::tree_path::TreePath;
+use crate::violation::Violation;
+
+/// What a command had quarantined: the path as the reply writes it, and what it would have been.
+#[derive(Debug, Clone)]
+pub(crate) struct QuarantinedNode {
+    pub(crate) path: TreePath,
+    pub(crate) written: String,
+    pub(crate) wanted: Option<Node>,
+}
+
+/// Whether a file is git's own and holds times or inodes, so that two equal repositories differ in it.
+pub(crate) fn is_git_bookkeeping(path: &TreePath) -> bool {
+    let text = String::from_utf8_lossy(&path.0);
+    text.split_once(".git/").is_some_and(|(_, rest)| {
+        rest == "index" || rest.starts_with("objects/pack/") || rest.starts_with("objects/info/") || rest == "gc.log"
+    })
+}
+
+/// Whether two states of a path count as equal.
+pub(crate) fn equal(path: &TreePath, one: Option<&Node>, other: Option<&Node>) -> bool {
+    Node::same(one, other) || is_git_bookkeeping(path) && one.is_some() == other.is_some()
+}
+
+/// Whether a command in place meets what no sandbox lets it change: git's hooks and configuration. It is told so by the
+/// kernel and fails, so what it would do without Toolgate says nothing.
+pub(crate) fn meets_protected(before: &Tree, wanted: &TreeDiff) -> bool {
+    let is_protected = |path: &&TreePath| path.0.ends_with(b".git/config") || path.0.ends_with(b".git/hooks");
+    before.keys().filter(is_protected).any(|protected| {
+        let meets = |path: &TreePath| path == protected || protected.is_in(path) || path.is_in(protected);
+        wanted.keys().any(meets)
+    })
+}
+
+/// Compares what a command did with what the reply says and with what it would have done without Toolgate. Gives what was
+/// quarantined.
+pub(crate) fn check_settled(
+    reply: &Reply,
+    settled: &Settled,
+    before: &Tree,
+    after: &Tree,
+    wanted: &TreeDiff,
+) -> Result<Vec<QuarantinedNode>, Violation> {
+    let changed = diff(before, after);
+    let names = Names::of(before.keys().chain(after.keys()).chain(wanted.keys()));
+    for (path, (_, now)) in &changed {
+        let meant = wanted.get(path).map(|(_, meant)| meant.as_ref());
+        hold!(
+            meant.is_some_and(|meant| equal(path, meant, now.as_ref())),
+            NothingElseChanged,
+            "A command changed what it didn't touch: {path:?} is {now:?}, was {:?}, meant {meant:?}; {}",
+            before.get(path),
+            reply.raw
+        );
+    }
+    check_named(reply, settled, &changed, &names)?;
+    let mut quarantined = Vec::new();
+    for (written, _) in &settled.quarantined {
+        let path = names.find(written).cloned();
+        let Some(path) = path else { continue };
+        let wanted = wanted.get(&path).and_then(|(_, meant)| meant.clone());
+        quarantined.push(QuarantinedNode { path, written: written.clone(), wanted });
+    }
+    for (path, (_, meant)) in wanted {
+        if equal(path, meant.as_ref(), after.get(path)) || settled.is_cut {
+            continue;
+        }
+        // A directory stays where something in it does.
+        let is_covered = |one: &QuarantinedNode| {
+            one.path == *path || path.is_in(&one.path) || meant.is_none() && one.path.is_in(path)
+        };
+        hold!(
+            quarantined.iter().any(is_covered),
+            NothingIsLost,
+            "A command's work is gone: {path:?} should be {meant:?}, is {:?}, and isn't named as quarantined; {}",
+            after.get(path),
+            reply.raw
+        );
+    }
+    Ok(quarantined)
+}
+
+/// Every change is named with the right sign, and nothing else is.
+fn check_named(reply: &Reply, settled: &Settled, changed: &TreeDiff, names: &Names<'_>) -> Result<(), Violation> {
+    hold!(
+        settled.count == changed.len(),
+        ReplyIsTrue,
+        "A reply counts other changes than there are: {} instead of {}, {:?}; {}",
+        settled.count,
+        changed.len(),
+        changed.keys(),
+        reply.raw
+    );
+    let said: BTreeMap<TreePath, char> =
+        settled.paths.iter().filter_map(|(sign, written)| Some((names.find(written)?.clone(), *sign))).collect();
+    for (path, sign) in &said {
+        let is = changed.get(path).map(sign_of);
+        hold!(
+            is == Some(*sign),
+            ReplyIsTrue,
+            "A reply says {sign} of a path where it is {is:?}: {path:?}; {}",
+            reply.raw
+        );
+    }
+    let unsaid: BTreeSet<_> = changed.keys().filter(|path| !said.contains_key(*path)).collect();
+    hold!(
+        unsaid.is_empty() || settled.is_cut,
+        ReplyIsTrue,
+        "A reply doesn't name what changed: {unsaid:?}; {}",
+        reply.raw
+    );
+    Ok(())
+}
+
+fn sign_of((before, after): &(Option<Node>, Option<Node>)) -> char {
+    match (before, after) {
+        (None, _) => '+',
+        (_, None) => '-',
+        _ => '~',
+    }
+}
+
+/// Compares what a file tool did with its reply and, where it is known, with its meaning.
+pub(crate) fn check_tool(
+    reply: &Reply,
+    before: &Tree,
+    after: &Tree,
+    meaning: Option<&TreeDiff>,
+) -> Result<TreeDiff, Violation> {
+    let changed = diff(before, after);
+    if !reply.is_ok() {
+        hold!(changed.is_empty(), NothingElseChanged, "A refused call changed something: {changed:?}; {}", reply.raw);
+        return Ok(changed);
+    }
+    let names = Names::of(before.keys().chain(after.keys()));
+    let said = names.find_all(&reply.files_changed);
+    for path in changed.keys().filter(|path| !said.contains(*path)) {
+        hold!(
+            is_implied(path, &said, before, after),
+            ReplyIsTrue,
+            "A tool's reply doesn't name what changed: {path:?} of {changed:?}; {}",
+            reply.raw
+        );
+    }
+    for path in &said {
+        hold!(
+            changed.contains_key(path),
+            ReplyIsTrue,
+            "A tool's reply names what didn't change: {path:?}; {}",
+            reply.raw
+        );
+    }
+    if let Some(meaning) = meaning {
+        let is_same = meaning.len() == changed.len()
+            && meaning.iter().all(|(path, (_, meant))| Node::same(meant.as_ref(), after.get(path)));
+        hold!(is_same, ReplyIsTrue, "A tool did something else: {changed:?} instead of {meaning:?}; {}", reply.raw);
+    }
+    Ok(changed)
+}
+
+/// Whether a directory came or went with what is named: it was made for a file in it, or everything in it is gone.
+pub(crate) fn is_implied(path: &TreePath, named: &BTreeSet<TreePath>, before: &Tree, after: &Tree) -> bool {
+    match (before.get(path), after.get(path)) {
+        (None, Some(made)) => made.is_directory() && named.iter().any(|one| one.is_in(path)),
+        (Some(gone), None) => gone.is_directory(),
+        _ => false,
+    }
+}

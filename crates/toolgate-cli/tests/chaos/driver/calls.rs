@@ -1,0 +1,239 @@
+//! Calls that end with their reply: file tools, commands, rehearsals and their commits, and a person's own scripts.
+
+use serde_json::{Value, json};
+
+use super::{CallFacts, Driver, server_index};
+use crate::checks::{QuarantinedNode, check_settled, check_tool, meets_protected};
+use crate::hold;
+use crate::meaning::{first_line, lines, meaning};
+use crate::mutation::{Mutation, script};
+use crate::operation::{Act, Actor, How};
+use crate::reply::{Reply, texts};
+use crate::tree::{self, Kind, TreeDiff};
+use crate::tree_path::TreePath;
+use crate::violation::Violation;
+
+/// Longer than any command here takes.
+const PATIENCE_MS: u64 = 120_000;
+
+impl Driver {
+    /// A person's script.
+    pub(super) fn script(&mut self, mutations: &[Mutation]) -> Result<(), Violation> {
+        self.world.bash(&self.world.workspace, &script(mutations));
+        let (before, after) = self.look();
+        let is_ambiguous = self.running.values().any(|command| command.is_in_place);
+        self.history.add(None, &tree::diff(&before, &after), is_ambiguous);
+        self.count("script");
+        Ok(())
+    }
+
+    /// Makes a call, through a server or on the command line.
+    pub(super) fn call(&mut self, by: Actor, tool: &str, args: Value) -> Result<Reply, Violation> {
+        let reply = match server_index(by) {
+            Some(index) => self.server(index).call(tool, args),
+            None => self.world.reply(&["call", "--approve", tool, &args.to_string()]),
+        };
+        if let Some((code, message)) = &reply.error {
+            hold!(code != "internal", ProgramAnswers, "An internal error: {message}; {}", reply.raw);
+            let cannot_run = tool == "shell" && code == "io_error";
+            hold!(!cannot_run, ProgramAnswers, "No command can run any more: {message}; {}", reply.raw);
+            let start: String = message.chars().take(50).filter(|letter| !letter.is_ascii_digit()).collect();
+            *self.tally.refused.entry(format!("{tool} {code} {start}")).or_default() += 1;
+        }
+        Ok(reply)
+    }
+
+    /// What a script changes without Toolgate.
+    pub(super) fn wanted(&self, mutations: &[Mutation]) -> TreeDiff {
+        let text = script(mutations);
+        let run = |directory: &std::path::Path| self.world.bash_without_capabilities(directory, &text);
+        self.world.twin.try_out(&self.world.workspace, &self.tree, run).0
+    }
+
+    pub(super) fn tool(&mut self, id: u32, by: Actor, act: &Act) -> Result<(), Violation> {
+        let Some((tool, args)) = self.tool_call(act) else {
+            self.tally.idle += 1;
+            return Ok(());
+        };
+        let meant = self.meaning(act);
+        let reply = self.call(by, tool, args)?;
+        let (before, after) = self.look();
+        if let (Act::Read(path), true) = (act, reply.is_ok()) {
+            self.check_read(path, &reply)?;
+        }
+        let changed = check_tool(&reply, &before, &after, meant.as_ref())?;
+        self.remember(id, by, &reply, &changed, vec![]);
+        if reply.is_ok() {
+            self.count(tool);
+        }
+        Ok(())
+    }
+
+    /// What a file tool means now; none if that can't be told.
+    pub(super) fn meaning(&self, act: &Act) -> Option<TreeDiff> {
+        meaning(act, &self.tree, &|path| tree::read(&self.world.workspace, path))
+    }
+
+    /// A tool's name and arguments; none if there is nothing to call it with.
+    pub(super) fn tool_call(&self, act: &Act) -> Option<(&'static str, Value)> {
+        let read = |path: &TreePath| tree::read(&self.world.workspace, path);
+        Some(match act {
+            Act::Read(path) => ("read", json!({ "path": path.text()? })),
+            Act::Write(path, word, count) => ("write", json!({ "path": path.text()?, "content": lines(word, *count) })),
+            Act::Append(path, word) => {
+                ("write", json!({ "path": path.text()?, "content": lines(word, 1), "mode": "append" }))
+            }
+            Act::Edit(path, word) => {
+                let bytes = read(path)?;
+                ("edit", json!({ "path": path.text()?, "find": first_line(&bytes)?, "replace": word }))
+            }
+            Act::Patch(path, word, new) => {
+                let bytes = read(path)?;
+                let (from, to, old) = (path.text()?, new.text()?, first_line(&bytes)?);
+                let patch = format!(
+                    "*** Begin Patch\n*** Update File: {from}\n@@\n-{old}\n+{word}\n*** Add File: {to}\n+{word}\n*** End Patch\n"
+                );
+                ("patch", json!({ "patch": patch }))
+            }
+            Act::Delete(path, is_recursive) => ("delete", json!({ "path": path.text()?, "recursive": is_recursive })),
+            Act::Move(from, to, overwrite) => {
+                ("move", json!({ "from": from.text()?, "to": to.text()?, "overwrite": overwrite }))
+            }
+            Act::Shell(how, mutations) => ("shell", shell_args(*how, mutations)),
+            _ => return None,
+        })
+    }
+
+    fn check_read(&self, path: &TreePath, reply: &Reply) -> Result<(), Violation> {
+        let Some(Kind::File(_)) = self.tree.get(path).map(|node| &node.kind) else { return Ok(()) };
+        let bytes = tree::read(&self.world.workspace, path).unwrap_or_default();
+        let said = reply.payload["content"].as_str().unwrap_or_default();
+        let is_whole = reply.raw["_meta"].get("toolgate/truncated").is_none() && reply.raw["truncated"].is_null();
+        let is_text = std::str::from_utf8(&bytes).is_ok() && bytes.len() < 10_000;
+        hold!(
+            !is_whole || !is_text || said.as_bytes() == bytes,
+            ReplyIsTrue,
+            "`read` shows something else than is in {path:?}: {}",
+            reply.raw
+        );
+        Ok(())
+    }
+
+    pub(super) fn shell(&mut self, id: u32, by: Actor, how: How, mutations: &[Mutation]) -> Result<(), Violation> {
+        let wanted = self.wanted(mutations);
+        let reply = self.call(by, "shell", shell_args(how, mutations))?;
+        let (before, after) = self.look();
+        let changed = tree::diff(&before, &after);
+        let is_in_place = how != How::Layer || !self.world.setting.has_overlay;
+        let wanted = if is_in_place && meets_protected(&before, &wanted) { changed.clone() } else { wanted };
+        let Some(settled) = reply.settled() else {
+            hold!(
+                changed.is_empty(),
+                ReplyIsTrue,
+                "A command changed {changed:?} and its reply names nothing: {}",
+                reply.raw
+            );
+            let has_run = reply.is_ok() && !wanted.is_empty();
+            hold!(
+                !has_run,
+                NothingIsLost,
+                "A command's work is gone: {wanted:?}, and its reply names nothing: {}",
+                reply.raw
+            );
+            return Ok(());
+        };
+        let quarantined = check_settled(&reply, &settled, &before, &after, &wanted)?;
+        self.check_quarantine(&reply.call, &quarantined)?;
+        self.remember(id, by, &reply, &changed, quarantined);
+        self.count("shell");
+        Ok(())
+    }
+
+    /// What was quarantined can be looked at, byte for byte.
+    pub(super) fn check_quarantine(&self, call: &str, quarantined: &[QuarantinedNode]) -> Result<(), Violation> {
+        for one in quarantined {
+            let Some(Kind::File(content)) = one.wanted.as_ref().map(|node| &node.kind) else { continue };
+            let shown = self.world.run(&["quarantine", "show", call, &one.written]);
+            let is_same = tree::Content::of(&shown.stdout) == *content;
+            let said = crate::world::said(&shown);
+            hold!(is_same, NothingIsLost, "What is named as quarantined isn't there: {:?} of {call}; {said}", one.path);
+        }
+        Ok(())
+    }
+
+    /// Keeps what later operations need of a call.
+    pub(super) fn remember(
+        &mut self,
+        id: u32,
+        by: Actor,
+        reply: &Reply,
+        changed: &TreeDiff,
+        quarantined: Vec<QuarantinedNode>,
+    ) {
+        self.history.add(Some(&reply.call), changed, false);
+        let (call, run) = (reply.call.clone(), self.run_of(by));
+        self.calls.insert(id, CallFacts { call, run, quarantined, rehearsal: None });
+    }
+
+    pub(super) fn rehearse(&mut self, id: u32, by: Actor, mutations: &[Mutation]) -> Result<(), Violation> {
+        let wanted = self.wanted(mutations);
+        let mut args = shell_args(How::Layer, mutations);
+        args["rehearse"] = json!(true);
+        let reply = self.call(by, "shell", args)?;
+        let (before, after) = self.look();
+        let changed = tree::diff(&before, &after);
+        hold!(changed.is_empty(), NothingElseChanged, "A rehearsal changed something: {changed:?}; {}", reply.raw);
+        if let Some(handle) = reply.payload["changes"]["rehearsal"].as_str() {
+            self.remember(id, by, &reply, &changed, vec![]);
+            let facts = self.calls.get_mut(&id).expect("it was just remembered");
+            facts.rehearsal = Some((handle.to_owned(), wanted));
+            self.count("rehearse");
+        }
+        Ok(())
+    }
+
+    /// A commit makes exactly the rehearsed change, or nothing.
+    pub(super) fn commit(&mut self, id: u32, by: Actor, of: u32) -> Result<(), Violation> {
+        let Some((handle, wanted)) = self.calls.get(&of).and_then(|facts| facts.rehearsal.clone()) else {
+            self.tally.idle += 1;
+            return Ok(());
+        };
+        let reply = match server_index(by) {
+            Some(_) => self.call(by, "commit", json!({ "rehearsal": handle }))?,
+            None => self.world.reply(&["commit", &handle]),
+        };
+        let (before, after) = self.look();
+        let changed = tree::diff(&before, &after);
+        if !reply.is_ok() {
+            hold!(
+                changed.is_empty(),
+                NothingElseChanged,
+                "A refused commit changed something: {changed:?}; {}",
+                reply.raw
+            );
+            return Ok(());
+        }
+        self.calls.entry(of).and_modify(|facts| facts.rehearsal = None);
+        let said = crate::reply::Settled {
+            count: changed.len(),
+            is_cut: true,
+            quarantined: crate::reply::pairs(&reply.payload["kept_aside"]),
+            ..Default::default()
+        };
+        let quarantined = check_settled(&reply, &said, &before, &after, &wanted)?;
+        let names = crate::reply::Names::of(before.keys().chain(after.keys()));
+        let named = names.find_all(&texts(&reply.payload["committed"]));
+        let is_named = changed.keys().all(|path| named.contains(path)) && named.len() == changed.len();
+        hold!(is_named, ReplyIsTrue, "A commit doesn't name what changed: {changed:?}; {}", reply.raw);
+        self.remember(id, by, &reply, &changed, quarantined);
+        self.count("commit");
+        Ok(())
+    }
+}
+
+/// The arguments of a command that its call waits for.
+pub(super) fn shell_args(how: How, mutations: &[Mutation]) -> Value {
+    json!({
+        "command": script(mutations), "yield_ms": PATIENCE_MS, "stdin": how == How::Input, "tty": how == How::Terminal,
+    })
+}
