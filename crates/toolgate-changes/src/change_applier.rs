@@ -98,6 +98,7 @@ impl Changes for ChangeApplier {
             take_back(&changes, source, files)?;
             // The intent is still recorded: a partial change is reverted as after a crash.
             change_log.revert_unfinished(&turn, files, None)?;
+            changes.iter().for_each(|change| source.reverted(change, files));
             return Err(error.with_hint("Everything is as it was before."));
         }
         turn.done()?;

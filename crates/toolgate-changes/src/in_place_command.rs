@@ -124,7 +124,7 @@ impl InPlaceCommand {
     /// until that is done, for recovery after a kill.
     pub(crate) fn end<T>(
         &self,
-        settle: impl FnOnce(&ChangeLock, Vec<Change>) -> Result<T, ToolError>,
+        settle: impl FnOnce(&ChangeLock, InPlaceChanges) -> Result<T, ToolError>,
     ) -> Result<T, ToolError> {
         let (change_log, files) = (self.changer.workspace.log()?, self.changer.workspace.files.as_ref());
         if !self.is_confined && !self.is_open && !change_log.is_in_place() {
@@ -133,18 +133,18 @@ impl InPlaceCommand {
         let turn = change_log.turn(files, self.changer.workspace.hidden_paths.as_ref())?;
         self.record_changes(None, true)?;
         let InPlaceState { snapshot, made } = std::mem::take(&mut *self.watched());
-        let settled = settle(&turn, self.net_changes(made))?;
+        let settled = settle(&turn, InPlaceChanges { net: self.net_changes(&made), own: made })?;
         snapshot.into_iter().for_each(Snapshot::rest);
         Ok(settled)
     }
 
     /// Its changes, relative to the content before it and before the commands that began earlier.
-    fn net_changes(&self, made: BTreeMap<WorkspacePath, Change>) -> Vec<Change> {
-        let net = |(place, change): (WorkspacePath, Change)| match self.inherited.get(&place) {
-            Some(before) => Change { before: before.clone(), ..change },
-            None => change,
+    fn net_changes(&self, made: &BTreeMap<WorkspacePath, Change>) -> Vec<Change> {
+        let net = |(place, change): (&WorkspacePath, &Change)| match self.inherited.get(place) {
+            Some(before) => Change { before: before.clone(), ..change.clone() },
+            None => change.clone(),
         };
-        made.into_iter().map(net).filter(|change| !change.is_nothing()).collect()
+        made.iter().map(net).filter(|change| !change.is_nothing()).collect()
     }
 
     /// Paths under a mount of the sandbox that were replaced while the command ran, so that the mount no longer hides or
@@ -164,6 +164,14 @@ impl InPlaceCommand {
     fn watched(&self) -> MutexGuard<'_, InPlaceState> {
         self.watched.lock()
     }
+}
+
+/// What a command changed in place.
+pub(crate) struct InPlaceChanges {
+    /// Relative to the content before it and before the commands that began earlier: what must not stay is restored to that.
+    pub(crate) net: Vec<Change>,
+    /// Relative to what was there when it began: what is reported.
+    pub(crate) own: BTreeMap<WorkspacePath, Change>,
 }
 
 /// Device and inode of the file at a path.

@@ -60,6 +60,8 @@ pub(crate) struct Snapshot {
     unsealed: Unsealed,
     /// The command has ended, and everything that it changed is known.
     is_final: bool,
+    /// Directories that were made accessible for now.
+    suspended: Vec<WorkspacePath>,
 }
 
 impl Snapshot {
@@ -83,8 +85,11 @@ impl Snapshot {
             notices: BTreeSet::new(),
             unsealed: Unsealed::default(),
             is_final: false,
+            suspended: Vec::new(),
         };
-        snapshot.fill(earlier, files)?;
+        let filled = snapshot.fill(earlier, files);
+        snapshot.restore_modes(files);
+        filled?;
         snapshot.save()?;
         snapshot.stored.publish(&name)?;
         Ok(snapshot)
@@ -99,7 +104,21 @@ impl Snapshot {
         let (next, room) = (first_free(&places), scope.quota.saturating_sub(copied));
         let (found_at, unrecorded) = unrecorded.unwrap_or_default();
         let unsealed = Unsealed::default();
-        Some(Self { scope, places, epoch, next, room, stored, unrecorded, found_at, notices, unsealed, is_final })
+        let suspended = Vec::new();
+        Some(Self {
+            scope,
+            places,
+            epoch,
+            next,
+            room,
+            stored,
+            unrecorded,
+            found_at,
+            notices,
+            unsealed,
+            is_final,
+            suspended,
+        })
     }
 
     /// Records every path, and reuses copies of an earlier snapshot where nothing has changed since.
@@ -149,15 +168,22 @@ impl Snapshot {
                 places
             }
         };
+        match self.changes_at(&places, files) {
+            Err(_) if self.suspend_closed_modes(files) => self.changes_at(&places, files),
+            changes => changes,
+        }
+    }
+
+    fn changes_at(&self, places: &BTreeSet<WorkspacePath>, files: &dyn Files) -> Result<Vec<Change>, ToolError> {
         let mut changes = Vec::new();
         for place in places {
-            let (was, now) = (self.places.get(&place), files.node(&place, false)?);
+            let (was, now) = (self.places.get(place), files.node(place, false)?);
             if was.zip(now.as_ref()).is_some_and(|(was, now)| was.is_still(now)) || was.is_none() && now.is_none() {
                 continue;
             }
             let before = was.map(|was| self.state(was)).transpose()?;
-            let after = files.node(&place, true)?.map(|node| node.state);
-            let change = Change { path: files.shown(&place), place, before, after };
+            let after = files.node(place, true)?.map(|node| node.state);
+            let change = Change { path: files.shown(place), place: place.clone(), before, after };
             changes.extend(Some(change).filter(|change| !change.is_nothing()));
         }
         Ok(changes)
@@ -190,7 +216,31 @@ impl Snapshot {
     }
 
     /// Every path.
-    fn scan(&self, files: &dyn Files) -> Result<BTreeSet<WorkspacePath>, ToolError> {
+    fn scan(&mut self, files: &dyn Files) -> Result<BTreeSet<WorkspacePath>, ToolError> {
+        let (found, unreadable) = self.walk(files)?;
+        match unreadable > 0 && self.suspend_closed_modes(files) {
+            true => Ok(self.walk(files)?.0),
+            false => Ok(found),
+        }
+    }
+
+    /// A command can take its own access to a directory away; that must not hide anything in it. Returns whether there was
+    /// such a directory.
+    fn suspend_closed_modes(&mut self, files: &dyn Files) -> bool {
+        let known = self.suspended.len();
+        for root in &self.scope.roots {
+            self.suspended.extend(files.suspend_closed_modes(*root, &self.scope.except));
+        }
+        self.suspended.len() > known
+    }
+
+    /// Gives directories their modes back that were made accessible.
+    pub(super) fn restore_modes(&mut self, files: &dyn Files) {
+        std::mem::take(&mut self.suspended).iter().rev().for_each(|directory| files.restore_mode(directory));
+    }
+
+    /// Every path that can be listed, and how many directories can't.
+    fn walk(&self, files: &dyn Files) -> Result<(BTreeSet<WorkspacePath>, u64), ToolError> {
         let found = Mutex::new(BTreeSet::new());
         let visitors = || -> Visitor<'_> {
             Box::new(|walked: &VisitedEntry<'_>| {
@@ -201,16 +251,12 @@ impl Snapshot {
                 WalkStep::On
             })
         };
+        let mut unreadable = 0;
         for root in &self.scope.roots {
             let everything = WalkOptions { hidden: true, ..WalkOptions::default() };
-            let top = WorkspacePath { root: *root, path: String::new() };
-            if files.walk(&top, &everything, &visitors)? > 0 {
-                // A command can remove access rights from a directory; that must not hide anything in it.
-                files.grant_owner_access(*root, &self.scope.except)?;
-                files.walk(&top, &everything, &visitors)?;
-            }
+            unreadable += files.walk(&WorkspacePath { root: *root, path: String::new() }, &everything, &visitors)?;
         }
-        Ok(found.into_inner())
+        Ok((found.into_inner(), unreadable))
     }
 
     /// Records one path, and copies the file if the quota allows.
@@ -261,6 +307,15 @@ impl Snapshot {
         let copy = was.copy.as_ref().map(|copy| self.stored.copy(copy.number())).transpose()?.flatten();
         was.state(copy.as_ref()).map_err(|error| ToolError::io("A copy for undo can't be read", &error))
     }
+}
+
+/// The paths at which there is something, with what it is.
+fn nodes(places: &BTreeSet<WorkspacePath>, files: &dyn Files) -> Result<Vec<(WorkspacePath, FileMetadata)>, ToolError> {
+    let mut found = Vec::new();
+    for place in places {
+        found.extend(files.node(place, false)?.map(|node| (place.clone(), node)));
+    }
+    Ok(found)
 }
 
 /// The last settled snapshot as the draft of a new one, and its entries. None if there is none that can be used: the

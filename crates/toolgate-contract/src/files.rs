@@ -30,8 +30,9 @@ pub trait Files: Send + Sync {
         known: Option<&DirectoryStamp>,
         each: &mut dyn FnMut(&str, EntryKind),
     ) -> Result<DirectoryScan, ToolError>;
-    /// Makes directories of a root readable that the current user owns but can't read, except these.
-    fn grant_owner_access(&self, root: usize, except: &BTreeSet<WorkspacePath>) -> Result<(), ToolError>;
+    /// Makes every directory of a root accessible that keeps its owner out, except these, until [`Files::restore_mode`]
+    /// of each that is returned.
+    fn suspend_closed_modes(&self, root: usize, except: &BTreeSet<WorkspacePath>) -> Vec<WorkspacePath>;
     /// Lists a directory, sorted by name.
     fn entries(&self, place: &WorkspacePath) -> Result<Vec<DirectoryEntry>, ToolError>;
     /// Visits everything beneath a directory, or the file itself. Returns how many directories couldn't be read.

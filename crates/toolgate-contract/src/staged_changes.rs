@@ -56,6 +56,8 @@ pub trait ChangeSource: Send + Sync {
     fn take_back(&self, _change: &Change, _place_file: &PlaceContent<'_>) -> std::io::Result<()> {
         Ok(())
     }
+    /// Learns that a change was reverted, so that the path is again what it was before.
+    fn reverted(&self, _change: &Change, _files: &dyn Files) {}
     /// Finishes a created directory, after everything in it is in place.
     fn finish(&self, _change: &Change, _directory: BorrowedFd<'_>, _name: &[u8]) {}
 }

@@ -7,6 +7,10 @@ use toolgate_contract::{
     Access, DirectoryScan, DirectoryStamp, EntryKind, Files, HiddenPaths, RestrictedPaths, ToolError, WorkspacePath,
 };
 
+/// A directory with a longer path is hidden whole: what is in it may have a path that the kernel doesn't take (`PATH_MAX`, 4,096
+/// bytes with the workspace's own), so nothing in it could be hidden by itself.
+const LONGEST_PATH: usize = 3_500;
+
 /// Finds the paths that policy hides, and caches what it saw. It belongs to one policy and one set of files.
 #[derive(Debug, Default)]
 pub struct HiddenPathScanner {
@@ -105,7 +109,8 @@ fn add_entry(
     let length = place.path.len();
     enter(&mut place.path, name);
     let is_directory = kind == EntryKind::Directory;
-    let restricted = if hidden_paths.hides(Access::Read, place) {
+    let is_too_deep = is_directory && place.path.len() > LONGEST_PATH;
+    let restricted = if is_too_deep || hidden_paths.hides(Access::Read, place) {
         Some(&mut seen.hidden)
     } else if hidden_paths.hides(Access::Write, place) && (!is_directory || is_entirely_protected(hidden_paths, place))
     {

@@ -14,6 +14,7 @@ pub(crate) mod overlay_changes;
 pub(crate) mod overlay_diff;
 pub(crate) mod read_directory;
 pub(crate) mod resolve;
+pub(crate) mod reverted_paths;
 pub(crate) mod root;
 pub(crate) mod stat;
 pub(crate) mod substitutes;

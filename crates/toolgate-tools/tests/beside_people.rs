@@ -105,4 +105,10 @@ async fn what_cant_be_written_half_way_is_kept_whole() {
     let kept = ["a.txt", "z/old.txt"].map(|path| std::fs::read_to_string(layer.join(path)).ok());
     assert_eq!(kept, ["after\n", "new\n"].map(|text| Some(text.to_owned())), "{reply}");
     assert!(std::fs::read_link(layer.join("b")).is_ok(), "{reply}");
+    let reply = world.perform("commit", json!({ "rehearsal": rehearsal })).await;
+    assert!(reply.ok, "{reply:?}");
+    assert_eq!(
+        (read(&world, "a.txt").as_deref(), read(&world, "z/old.txt").as_deref()),
+        (Some("after\n"), Some("new\n"))
+    );
 }

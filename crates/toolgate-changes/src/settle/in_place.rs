@@ -1,11 +1,13 @@
 //! Settles a command that changed files in place: its changes are recorded, and those that aren't allowed are reverted,
 //! as a second change of the same call.
 
-use toolgate_contract::{Change, SettledChanges, ToolError};
+use std::collections::BTreeSet;
+
+use toolgate_contract::{Change, SettledChanges, ToolError, WorkspacePath};
 use toolgate_journal::ChangeLock;
 
 use super::{ChangeSettler, MAX_QUARANTINED, counted, list_quarantined, lost};
-use crate::in_place_command::InPlaceCommand;
+use crate::in_place_command::{InPlaceChanges, InPlaceCommand};
 use crate::revert::{InPlaceRevert, RevertOutcome};
 
 const OTHERS_COUNTED: &str =
@@ -17,11 +19,13 @@ const MOUNT_REPLACED: &str =
 impl ChangeSettler {
     /// Records the changes of a command that worked in place, and reverts those that aren't allowed.
     pub(super) fn settle_in_place(&self, in_place: &InPlaceCommand) -> Result<SettledChanges, ToolError> {
-        in_place.end(|turn, changes| {
-            let (has_changed, change_log) = (!changes.is_empty(), self.workspace().log()?);
-            let RevertOutcome { stays, restores, quarantined, mut notes } =
-                self.revert(turn, in_place.is_open, changes)?;
+        in_place.end(|turn, InPlaceChanges { net, own }| {
+            let (has_changed, change_log) = (!own.is_empty(), self.workspace().log()?);
+            let RevertOutcome { restores, quarantined, mut notes, .. } = self.revert(turn, in_place.is_open, net)?;
             self.changer.record_reverted(&restores)?;
+            let restored: BTreeSet<&WorkspacePath> = restores.iter().map(|restore| &restore.place).collect();
+            let is_reported = |change: &Change| !change.is_nothing() && !restored.contains(&change.place);
+            let stays: Vec<Change> = own.into_values().filter(is_reported).collect();
             change_log.keep_for_diffs(&stays, self.workspace().files.as_ref());
             let more = notes.len().saturating_sub(MAX_QUARANTINED);
             notes.truncate(MAX_QUARANTINED);

@@ -43,6 +43,17 @@ impl Snapshot {
         if self.is_final {
             return Ok(());
         }
+        let collected = self.collect_accessible(files, only, contents);
+        self.restore_modes(files);
+        collected
+    }
+
+    fn collect_accessible(
+        &mut self,
+        files: &dyn Files,
+        only: Option<&[WorkspacePath]>,
+        contents: &BlobStore,
+    ) -> Result<(), ToolError> {
         let moment = self.stored.time()?;
         self.read_notices(&moment, files, contents)?;
         for change in self.changes(files, only)? {

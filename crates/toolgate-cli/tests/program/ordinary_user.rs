@@ -23,6 +23,11 @@ fn shell(run: &impl Fn(&[&str]) -> Said, command: &str) -> Value {
     reply
 }
 
+/// Lets commands work in place from now on, or on overlays again.
+fn set_overlay(world: &World, mode: &str) {
+    world.put(&world.user_config(), format!("[commands]\noverlay = '{mode}'\n"));
+}
+
 fn undo_last(run: &impl Fn(&[&str]) -> Said) {
     let said = run(&["undo", "last"]);
     assert_eq!(said.code, 0, "{said:?}");
@@ -92,4 +97,45 @@ fn a_path_that_is_too_long_costs_only_itself() {
     let listed = run(&["quarantine", "list"]);
     assert!(listed.out.contains(&name[..50]), "{listed:?}");
     shell(&run, "echo again > result.txt");
+}
+
+#[test]
+fn directories_that_a_command_closes_in_place_are_recorded_and_keep_their_modes() {
+    let world = World::new().file("dir/sub/f", "1\n").file("other/g", "2\n");
+    set_overlay(&world, "off");
+    let run = world.as_ordinary_user();
+    let reply = shell(&run, "echo more >> dir/sub/f; chmod 444 dir; chmod 111 other; echo x > new");
+    assert_eq!(reply["payload"]["changes"]["changed"], 3, "{reply}");
+    assert_eq!([mode(&world.workspace().join("dir")), mode(&world.workspace().join("other"))], [0o444, 0o111]);
+    undo_last(&run);
+    assert_eq!([mode(&world.workspace().join("dir")), mode(&world.workspace().join("other"))], [0o755, 0o755]);
+    assert_eq!(world.read("dir/sub/f"), "1\n");
+}
+
+#[test]
+fn what_a_directory_holds_that_cannot_be_entered_is_hidden_from_commands() {
+    let world = World::new().file("dir/sub/.env", "TOKEN=do-not-tell\n").file("a", "a\n");
+    let run = world.as_ordinary_user();
+    set_mode(&world.workspace().join("dir"), 0o444);
+    for overlay in ["on", "off"] {
+        set_overlay(&world, overlay);
+        let args = json!({ "command": "chmod 755 dir; cat dir/sub/.env; echo b > a; true" }).to_string();
+        let said = run(&["--json", "call", "--approve", "shell", &args]);
+        assert!(!said.out.contains("do-not-tell"), "{said:?}");
+        assert_eq!(said.json()["payload"]["exit_code"], 0, "{said:?}");
+        assert_eq!(world.read("a"), "b\n");
+    }
+}
+
+#[test]
+fn a_path_of_a_person_that_is_too_long_stops_no_command() {
+    let world = World::new();
+    let name = "n".repeat(200);
+    let deep = format!("for i in $(seq 30); do mkdir {name}; cd {name}; done; echo TOKEN=do-not-tell > .env");
+    assert_eq!(world.shell(&deep).code, 0);
+    let run = world.as_ordinary_user();
+    shell(&run, "echo work > result.txt");
+    set_overlay(&world, "off");
+    shell(&run, "echo more >> result.txt");
+    assert_eq!(world.read("result.txt"), "work\nmore\n");
 }

@@ -46,6 +46,17 @@ fn a_rehearsal_shows_the_diff_and_its_commit_makes_exactly_that_change_once() {
     assert!(!world.workspace().join("new.txt").exists() && !world.workspace().join("big").exists());
 }
 
+#[test]
+fn a_commit_brings_nothing_back_that_a_person_removed() {
+    let world = world();
+    let payload = rehearse(&world, "touch old.txt; echo three >> a.txt; echo n > new.txt");
+    std::fs::remove_file(world.workspace().join("old.txt")).unwrap();
+    let args = json!({ "rehearsal": payload["changes"]["rehearsal"] }).to_string();
+    let reply = world.run(&["--json", "call", "--run", &run_of_first(&world), "commit", &args]).json();
+    assert_eq!(reply["error"]["code"], json!("stale_file"), "{reply}");
+    assert!(!world.workspace().join("old.txt").exists() && !world.workspace().join("new.txt").exists());
+}
+
 /// The run of the first call.
 fn run_of_first(world: &World) -> String {
     let mut runs: Vec<_> =

@@ -22,6 +22,7 @@ use toolgate_contract::{
     StagedChanges, Substitute, ToolError, WorkspacePath,
 };
 
+use crate::files::reverted_paths::RevertedPaths;
 use crate::files::substitutes::PlacedSubstitutes;
 use crate::process::{OverlayMount, Rehearsal, SandboxError};
 
@@ -31,6 +32,7 @@ pub struct OverlayChanges {
     layers: Vec<(usize, PathBuf)>,
     started: Timestamp,
     substitutes: Mutex<PlacedSubstitutes>,
+    reverted: Mutex<RevertedPaths>,
     owner: Option<String>,
     // Dropped in this order: the contents of the directory, then the directory.
     rehearsal: Rehearsal,
@@ -43,8 +45,8 @@ impl OverlayChanges {
         let layers = layers(rehearsal.layers(), roots);
         let started =
             directory.begun().map_err(|error| ToolError::io("A command's changes can't be looked at", &error))?;
-        let substitutes = Mutex::default();
-        Ok(Self { layers, started, substitutes, owner: None, rehearsal, directory })
+        let (substitutes, reverted) = Default::default();
+        Ok(Self { layers, started, substitutes, reverted, owner: None, rehearsal, directory })
     }
 
     /// Makes layers over what a command can change, in a new directory of `parent`.
@@ -76,7 +78,7 @@ impl OverlayChanges {
         };
         let mut directory = LayerDirectory::open(parent, name).map_err(|_| gone())?;
         let note = directory.note().map_err(|_| gone())?;
-        let (owner, kept): (Option<String>, Vec<PathBuf>) = postcard::from_bytes(&note).map_err(|_| gone())?;
+        let (owner, kept, reverted): RehearsalNote = postcard::from_bytes(&note).map_err(|_| gone())?;
         let mut rehearsal = Rehearsal::of(kept, directory.path());
         rehearsal.set_kept(true);
         directory.kept = true;
@@ -85,7 +87,7 @@ impl OverlayChanges {
         if !rehearsal.layers().all(|(_, upper)| is_directory(upper)) {
             return Err(gone());
         }
-        Ok(Self { owner, ..Self::new(rehearsal, directory, roots)? })
+        Ok(Self { owner, reverted: Mutex::new(reverted), ..Self::new(rehearsal, directory, roots)? })
     }
 
     fn set_kept(&mut self, stays: bool) {
@@ -99,6 +101,9 @@ impl OverlayChanges {
         Some(place.beneath(upper))
     }
 }
+
+/// What is stored with layers that are kept: the run that may apply them, their roots, and what we restored meanwhile.
+type RehearsalNote = (Option<String>, Vec<PathBuf>, RevertedPaths);
 
 /// Layers that were kept, in one directory.
 pub struct StoredOverlays {
@@ -123,7 +128,7 @@ impl StagedChanges for OverlayChanges {
     fn differences(&self, files: &dyn Files) -> Result<Differences, ToolError> {
         let unchanged = self.substitutes.lock().take_away();
         unchanged.map_err(|error| ToolError::io("What a command saw of hidden files can't be removed", &error))?;
-        crate::files::overlay_diff::compare(&self.layers, self.started, files)
+        crate::files::overlay_diff::compare(&self.layers, self.started, &self.reverted.lock(), files)
     }
 
     fn content(&self, place: &WorkspacePath, most: u64) -> Result<Option<FileContent>, ToolError> {
@@ -153,9 +158,9 @@ impl StagedChanges for OverlayChanges {
     }
 
     fn keep(&mut self, owner: Option<&str>) -> Result<String, ToolError> {
-        let roots: Vec<&Path> = self.rehearsal.layers().map(|(root, _)| root).collect();
-        let note =
-            postcard::to_allocvec(&(owner, roots)).map_err(|_| ToolError::internal("The layers couldn't be noted."))?;
+        let roots: Vec<PathBuf> = self.rehearsal.layers().map(|(root, _)| root.to_owned()).collect();
+        let note: RehearsalNote = (owner.map(str::to_owned), roots, self.reverted.lock().clone());
+        let note = postcard::to_allocvec(&note).map_err(|_| ToolError::internal("The layers couldn't be noted."))?;
         self.directory.put_note(&note).map_err(|error| ToolError::io("A rehearsal can't be kept", &error))?;
         self.set_kept(true);
         let name = self.directory.path().file_name().unwrap_or_default();
@@ -207,6 +212,12 @@ impl ChangeSource for OverlayChanges {
             return Ok(());
         }
         place_file(fs::File::open(directory)?.as_fd(), name.as_bytes())
+    }
+
+    fn reverted(&self, change: &Change, files: &dyn Files) {
+        if let Ok(Some(node)) = files.node(&change.place, false) {
+            self.reverted.lock().add(&change.place, &node);
+        }
     }
 
     fn finish(&self, change: &Change, directory: BorrowedFd<'_>, name: &[u8]) {

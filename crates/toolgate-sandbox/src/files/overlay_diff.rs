@@ -18,6 +18,7 @@ use toolgate_contract::{
     UnreadableChange, WorkspacePath,
 };
 
+use crate::files::reverted_paths::RevertedPaths;
 use crate::files::{layer_mode, stat};
 
 /// More threads than this would only wait for the disk.
@@ -29,6 +30,8 @@ struct Candidate {
     above: Option<PathBuf>,
     /// Whether the workspace may have something there now.
     below: bool,
+    /// Whether the command changed a file that the workspace had.
+    is_copied_up: bool,
 }
 
 /// What of the lower directory is visible through a directory of a layer.
@@ -43,6 +46,7 @@ enum LowerVisibility {
 pub(super) fn compare(
     layers: &[(usize, PathBuf)],
     started: Timestamp,
+    reverted: &RevertedPaths,
     files: &dyn Files,
 ) -> Result<Differences, ToolError> {
     let mut walk = LayerWalk::new(files);
@@ -65,7 +69,10 @@ pub(super) fn compare(
                 continue;
             }
         };
-        let is_stale = before.as_ref().is_some_and(|node| node.changed > started && !node.state.is_directory());
+        let is_stale = match &before {
+            Some(node) => node.changed > started && !node.state.is_directory() && !reverted.has(&candidate.place, node),
+            None => candidate.is_copied_up,
+        };
         let before = before.map(|node| node.state);
         let change = Change { path, place: candidate.place, before, after };
         all.extend(Some(Difference { change, is_stale }).filter(|difference| !difference.change.is_nothing()));
@@ -147,7 +154,9 @@ impl<'a> LayerWalk<'a> {
         }
         let (below_has, mode) = (below != LowerVisibility::Nothing, layer_mode::of(&above, found));
         if !was_directory || !found.is_dir() || there.is_some_and(|there| there.mode != mode) {
-            self.candidates.push(Candidate { place: place.clone(), above: Some(above.clone()), below: below_has });
+            let is_copied_up = found.is_file() && has_origin(&above);
+            let above = Some(above.clone());
+            self.candidates.push(Candidate { place: place.clone(), above, below: below_has, is_copied_up });
         }
         if found.is_dir() {
             layer_mode::make_accessible(&above, found)
@@ -167,7 +176,7 @@ impl<'a> LayerWalk<'a> {
         if is_directory {
             self.inside_deleted(place.clone());
         }
-        self.candidates.push(Candidate { place, above: None, below: true });
+        self.candidates.push(Candidate { place, above: None, below: true, is_copied_up: false });
     }
 
     fn inside_deleted(&mut self, directory: WorkspacePath) {
@@ -178,7 +187,12 @@ impl<'a> LayerWalk<'a> {
                 Ok(entries) => {
                     for entry in entries {
                         pending.extend((entry.kind == EntryKind::Directory).then(|| entry.place.clone()));
-                        self.candidates.push(Candidate { place: entry.place, above: None, below: true });
+                        self.candidates.push(Candidate {
+                            place: entry.place,
+                            above: None,
+                            below: true,
+                            is_copied_up: false,
+                        });
                     }
                 }
             }
@@ -194,6 +208,12 @@ fn mode_in_layer(above: &Path) -> u32 {
         Ok(found) => found.mode(),
         Err(_) => DIRECTORY_MODE,
     }
+}
+
+/// Whether overlayfs copied the file from the lower directory when the command changed it.
+fn has_origin(file: &Path) -> bool {
+    let mut value = [0; 256];
+    rustix::fs::lgetxattr(file, c"user.overlay.origin", &mut value).is_ok()
 }
 
 fn is_opaque(directory: &Path) -> bool {

@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use rustix::fs::{Access, AtFlags, FileType, OFlags, Stat};
+use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 use toolgate_contract::{DirectoryScan, DirectoryStamp, EntryKind, escape_path};
@@ -53,11 +53,21 @@ pub(crate) fn look(
     };
     // Taken before the directory is read: a later change gives it a later time than its mark.
     let now = clock_gettime(ClockId::RealtimeCoarse).tv_sec;
-    let mark = mark(&rustix::fs::fstat(&directory)?);
+    let found = rustix::fs::fstat(&directory)?;
+    if !path.is_empty() && keeps_owner_out(&found) {
+        return Ok(DirectoryScan::Closed);
+    }
+    let mark = mark(&found);
     let is_reliable = mark.changed.0 < now - SETTLED_AFTER && keeps_time(&directory);
     let mut buffer = vec![MaybeUninit::uninit(); NAMES];
     each_entry(&directory, &mut buffer, |name, kind| each(&escape_path(name), kind))?;
     Ok(DirectoryScan::Scanned(is_reliable.then_some(mark)))
+}
+
+/// Whether a directory of ours can be listed but not entered: a command could change its mode, and reach what we can't see.
+fn keeps_owner_out(found: &Stat) -> bool {
+    let user = rustix::process::geteuid();
+    !user.is_root() && found.st_uid == user.as_raw() && found.st_mode & Mode::XUSR.as_raw_mode() == 0
 }
 
 /// Whether a command of this user could access something in a directory that we can't list: by name, or after a `chmod`.

@@ -209,11 +209,19 @@ impl Files for Roots {
             .map_err(|error| refusal(directory, error))
     }
 
-    fn grant_owner_access(&self, root: usize, except: &BTreeSet<WorkspacePath>) -> Result<(), ToolError> {
-        let top = WorkspacePath { root, path: String::new() };
-        let except = except.iter().filter(|place| place.root == root).map(WorkspacePath::bytes).collect();
-        crate::files::grant_owner_access::directories(self.method, self.root(&top)?.directory.as_fd(), &except)
-            .map_err(|error| refusal(&top, error))
+    fn suspend_closed_modes(&self, root: usize, except: &BTreeSet<WorkspacePath>) -> Vec<WorkspacePath> {
+        let (mut suspended, mut pending) = (Vec::new(), vec![WorkspacePath { root, path: String::new() }]);
+        while let Some(directory) = pending.pop() {
+            // Another user owns it, or it has gone.
+            let Ok(opened) = self.open_at(&directory, OFlags::PATH | OFlags::DIRECTORY) else { continue };
+            if is_closed_to_owner(&opened) && self.suspended_modes.suspend(&directory, &opened).is_ok() {
+                suspended.push(directory.clone());
+            }
+            let inner = self.entries(&directory).unwrap_or_default().into_iter();
+            let directories = inner.filter(|entry| entry.kind == EntryKind::Directory).map(|entry| entry.place);
+            pending.extend(directories.filter(|directory| !except.contains(directory)));
+        }
+        suspended
     }
 
     fn apply(&self, edits: &[FileEdit], id: &str, first: &mut BeforeApply<'_>) -> Result<(), ToolError> {
@@ -332,6 +340,14 @@ impl Files for Roots {
         // The fallback is as safe: each step starts at the descriptor of the one before and follows no symlink.
         GuaranteeLevel::Held
     }
+}
+
+/// Whether the mode of a directory keeps us out although it is ours. Root is never kept out.
+fn is_closed_to_owner(directory: &OwnedFd) -> bool {
+    let user = geteuid();
+    rustix::fs::fstat(directory).is_ok_and(|found| {
+        !user.is_root() && found.st_uid == user.as_raw() && found.st_mode & Mode::RWXU.as_raw_mode() != 0o700
+    })
 }
 
 /// The file of a descriptor, if it is a regular file.
