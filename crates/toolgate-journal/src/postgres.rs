@@ -16,17 +16,14 @@ use postgres::{Config, Row};
 
 use self::connection::PostgresConnection;
 use crate::rows::{self, FromRow, SqlRow, SqlValue};
-use crate::task_table::TaskTable;
-use crate::{CallRow, EventStore, JournalError, RecordedEvent, RunFilter, RunRow, Task, statements};
+use crate::task_table::{TaskTable, take_statement};
+use crate::{CallRow, EventStore, JournalError, RecordedEvent, RunFilter, RunRow, statements};
 
 /// The advisory lock class of our locks, to keep them apart from other locks in the same database. Any number works.
 const LOCKS: i32 = 0x746f_6f6c;
 
 /// How long to wait for a server that doesn't respond, unless the URL says otherwise.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The name that the inbox is locked by; no run can have this id.
-const INBOX: &str = "the inbox";
 
 /// An error of the server or the client, or one of our own.
 type BoxError = Box<dyn Error + Send + Sync>;
@@ -99,17 +96,32 @@ impl PostgresStore {
             let mut held = self.connection.lock();
             let connection = match &mut *held {
                 Some(connection) => connection,
-                none => none.insert(PostgresConnection::open(&self.config)?),
+                none => none.insert(self.open()?),
             };
             match work(connection) {
                 Err(failure) if is_lost(&failure) => {
                     *held = None;
-                    work(held.insert(PostgresConnection::open(&self.config)?))
+                    work(held.insert(self.open()?)).map_err(|failure| self.failed(failure))
                 }
-                other => other,
+                other => other.map_err(|failure| self.failed(failure)),
             }
         };
-        on_own_thread(attempt).map_err(store_error)
+        on_own_thread(attempt)
+    }
+
+    fn open(&self) -> Result<PostgresConnection, JournalError> {
+        PostgresConnection::open(&self.config).map_err(|failure| self.unavailable(failure))
+    }
+
+    fn unavailable(&self, failure: BoxError) -> JournalError {
+        JournalError::Unavailable { database: self.place(), source: in_one_line(failure) }
+    }
+
+    fn failed(&self, failure: BoxError) -> JournalError {
+        match is_lost(&failure) {
+            true => self.unavailable(failure),
+            false => JournalError::Store(in_one_line(failure)),
+        }
     }
 
     /// Runs a query and reads each row of the result.
@@ -157,24 +169,23 @@ impl EventStore for PostgresStore {
 }
 
 impl TaskTable for PostgresStore {
+    /// Passes over rows that other workers are taking at this moment, so that nobody waits for them.
+    const TAKE: &'static str = take_statement!("FOR UPDATE SKIP LOCKED");
+
     fn queue(&self) -> &str {
         &self.queue
     }
 
-    fn query(&self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<Vec<Task>, JournalError> {
+    fn query<R: FromRow + Send>(
+        &self,
+        statement: &'static str,
+        values: &[SqlValue<'_>],
+    ) -> Result<Vec<R>, JournalError> {
         self.query(statement, values)
     }
 
-    /// Runs under the inbox lock: one host at a time.
     fn change(&self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<bool, JournalError> {
-        self.with(|connection| {
-            let mut changed = false;
-            connection.change(INBOX, |execute| {
-                changed = execute(statement, values)?;
-                Ok(())
-            })?;
-            Ok(changed)
-        })
+        self.with(|connection| connection.execute(statement, values))
     }
 }
 
@@ -227,11 +238,11 @@ fn is_lost(failure: &BoxError) -> bool {
 
 /// Describes the error in one line. Of the server's answer it uses only the message: details may show the contents of
 /// rows.
-fn store_error(failure: BoxError) -> JournalError {
-    let Some(error) = failure.downcast_ref::<postgres::Error>() else { return JournalError::Store(failure) };
-    JournalError::Store(match (error.as_db_error(), error.source()) {
+fn in_one_line(failure: BoxError) -> BoxError {
+    let Some(error) = failure.downcast_ref::<postgres::Error>() else { return failure };
+    match (error.as_db_error(), error.source()) {
         (Some(answer), _) => format!("PostgreSQL says: {}", answer.message()).into(),
         (None, Some(source)) => format!("{error}: {source}").into(),
         (None, None) => failure,
-    })
+    }
 }

@@ -36,6 +36,13 @@ impl PostgresConnection {
         Ok(client.query(&statement, &parameters(values))?)
     }
 
+    /// Runs one statement, and says whether it changed anything.
+    pub(super) fn execute(&mut self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<bool, BoxError> {
+        let Self { client, prepared } = self;
+        let statement = prepare(client, prepared, statement)?;
+        Ok(client.execute(&statement, &parameters(values))? > 0)
+    }
+
     /// Changes a run, all or nothing. `work` gets a function that runs a statement and says whether it changed
     /// anything.
     pub(super) fn change(
@@ -55,7 +62,11 @@ impl PostgresConnection {
     }
 }
 
-/// Prepares a statement once. PostgreSQL writes parameters as `$1` where SQLite has `?1`.
+/// The server's time when it received the statement, in nanoseconds since 1970. It is the same for the whole statement,
+/// so it can be looked up in an index.
+const NOW: &str = "(extract(epoch FROM statement_timestamp()) * 1000000000)::bigint";
+
+/// Prepares a statement once. PostgreSQL writes parameters as `$1` where SQLite has `?1`, and `now_ns()` as `NOW`.
 fn prepare(
     client: &mut impl GenericClient,
     prepared: &mut HashMap<&'static str, Statement>,
@@ -64,7 +75,7 @@ fn prepare(
     if let Some(known) = prepared.get(statement) {
         return Ok(known.clone());
     }
-    let new = client.prepare(&statement.replace('?', "$"))?;
+    let new = client.prepare(&statement.replace('?', "$").replace("now_ns()", NOW))?;
     prepared.insert(statement, new.clone());
     Ok(new)
 }
