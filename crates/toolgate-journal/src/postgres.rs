@@ -1,8 +1,10 @@
 //! The store for many hosts, in a PostgreSQL database that they share. It runs the same statements on the same tables
 //! as the embedded store, and reconnects when the server was unavailable.
 
+mod address;
 mod connection;
 mod schema;
+mod tls;
 
 use parking_lot::Mutex;
 use std::error::Error;
@@ -15,6 +17,7 @@ use postgres::error::SqlState;
 use postgres::{Config, Row};
 
 use self::connection::PostgresConnection;
+use self::tls::TlsSettings;
 use crate::rows::{self, FromRow, SqlRow, SqlValue};
 use crate::task_table::{TaskTable, take_statement};
 use crate::{CallRow, EventStore, JournalError, RecordedEvent, RunFilter, RunRow, statements};
@@ -30,9 +33,11 @@ type BoxError = Box<dyn Error + Send + Sync>;
 
 /// The store for many hosts, and the inbox that they share.
 ///
-/// The connection isn't encrypted. Reach a server on another host through a tunnel or a private network.
+/// `sslmode` and `sslrootcert` in the URL say whether the connection is encrypted and how the server proves who it is, as
+/// for PostgreSQL's own clients: `sslmode=verify-full&sslrootcert=/etc/ssl/database-ca.pem`.
 pub struct PostgresStore {
     config: Config,
+    tls: TlsSettings,
     /// Opened when it is first needed, so that a caller that only records never waits for the server.
     connection: Mutex<Option<PostgresConnection>>,
     queue: String,
@@ -42,9 +47,7 @@ impl PostgresStore {
     /// The database at `url`, such as `postgres://user:password@host/database`. It should be used by nothing else.
     /// Missing tables are created on first use.
     pub fn new(url: &str) -> Result<Self, JournalError> {
-        // The parser's own message may repeat a part of the URL, and with it a part of the password.
-        let unreadable = "the database's address can't be read; write it as `postgres://user:password@host/database`";
-        let mut config: Config = url.parse().map_err(|_| JournalError::Store(unreadable.into()))?;
+        let (mut config, tls) = address::parse(url).map_err(|reason| JournalError::Store(reason.into()))?;
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_TIMEOUT);
         }
@@ -54,7 +57,7 @@ impl PostgresStore {
         if config.get_application_name().is_none() {
             config.application_name("toolgate");
         }
-        Ok(Self { config, connection: Mutex::default(), queue: String::new() })
+        Ok(Self { config, tls, connection: Mutex::default(), queue: String::new() })
     }
 
     /// A store for the database at `url`, connected right away.
@@ -110,7 +113,7 @@ impl PostgresStore {
     }
 
     fn open(&self) -> Result<PostgresConnection, JournalError> {
-        PostgresConnection::open(&self.config).map_err(|failure| self.unavailable(failure))
+        PostgresConnection::open(&self.config, &self.tls).map_err(|failure| self.unavailable(failure))
     }
 
     fn unavailable(&self, failure: BoxError) -> JournalError {

@@ -7,6 +7,8 @@
 
 #[path = "postgres/cluster.rs"]
 mod cluster;
+#[path = "postgres/encryption.rs"]
+mod encryption;
 #[path = "suite/inbox_suite.rs"]
 mod inbox_suite;
 #[path = "suite/store_suite.rs"]

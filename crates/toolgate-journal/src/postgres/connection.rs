@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
+use postgres::config::SslMode;
 use postgres::types::ToSql;
 use postgres::{Client, Config, GenericClient, NoTls, Row, Statement};
 
+use super::tls::{TlsSettings, is_handshake_failure};
 use super::{BoxError, LOCKS, schema};
 use crate::rows::SqlValue;
 
@@ -22,8 +24,14 @@ pub(super) struct PostgresConnection {
 
 impl PostgresConnection {
     /// Connects, and migrates the tables.
-    pub(super) fn open(config: &Config) -> Result<Self, BoxError> {
-        let mut client = config.connect(NoTls)?;
+    pub(super) fn open(config: &Config, tls: &TlsSettings) -> Result<Self, BoxError> {
+        let mut client = match config.connect(tls.connector()?) {
+            // As PostgreSQL's own clients do: encryption is preferred, not needed.
+            Err(error) if tls.mode == SslMode::Prefer && is_handshake_failure(&error) => {
+                config.clone().ssl_mode(SslMode::Disable).connect(NoTls)?
+            }
+            other => other?,
+        };
         client.batch_execute(SET_LOCK_TIMEOUT)?;
         schema::migrate(&mut client)?;
         Ok(Self { client, prepared: HashMap::new() })
