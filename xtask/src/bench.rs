@@ -24,6 +24,8 @@ struct Benchmark {
     name: &'static str,
     package: &'static str,
     targets: &'static [&'static str],
+    /// Features of the crate that the targets need, with commas between.
+    features: &'static str,
     measures: &'static str,
     /// What it is measured against, in the same run.
     peer: &'static str,
@@ -37,6 +39,7 @@ const BENCHES: &[Benchmark] = &[
         name: "path",
         package: "toolgate-runtime",
         targets: &["path", "hidden_paths"],
+        features: "",
         measures: "a 4 KiB read through the whole path, where the time goes, and the search for hidden files among 50,000",
         peer: "a bare std::fs::read, and a plain walk with std::fs::read_dir",
         install: None,
@@ -45,14 +48,25 @@ const BENCHES: &[Benchmark] = &[
         name: "journal",
         package: "toolgate-journal",
         targets: &["journal"],
+        features: "",
         measures: "events recorded per second",
         peer: "a raw write of the same bytes",
+        install: None,
+    },
+    Benchmark {
+        name: "inbox",
+        package: "toolgate-journal",
+        targets: &["inbox"],
+        features: "postgres",
+        measures: "tasks taken per second with 100,000 finished ones, by one worker and by 32",
+        peer: "the same inbox with none finished",
         install: None,
     },
     Benchmark {
         name: "policy",
         package: "toolgate-policy",
         targets: &["policy"],
+        features: "",
         measures: "decisions on a table of commands, with a thousand rules",
         peer: "bash -n, and codex execpolicy check where it is installed",
         install: None,
@@ -61,6 +75,7 @@ const BENCHES: &[Benchmark] = &[
         name: "files",
         package: "toolgate-tools",
         targets: &["search", "read", "change"],
+        features: "",
         measures: "searching, reading and changing files through the gate",
         peer: "rg, fd, sed, tail and git apply",
         install: None,
@@ -69,6 +84,7 @@ const BENCHES: &[Benchmark] = &[
         name: "agent",
         package: "toolgate-agent",
         targets: &["agent", "toolgate-cli/tree"],
+        features: "",
         measures: "what a turn costs beside its calls, memory over a thousand turns, a tree of 100,000 events",
         peer: "the same calls made one by one through the gate, and reading the same events",
         install: None,
@@ -77,6 +93,7 @@ const BENCHES: &[Benchmark] = &[
         name: "sandbox",
         package: "toolgate-sandbox",
         targets: &["spawn"],
+        features: "",
         measures: "starting a confined command, prepared, from nothing and on a layer over 50,000 files, and opening files inside",
         peer: "a plain spawn, bwrap, and opening outside",
         install: None,
@@ -85,6 +102,7 @@ const BENCHES: &[Benchmark] = &[
         name: "mcp",
         package: "toolgate-cli",
         targets: &["mcp"],
+        features: "",
         measures: "starting the MCP server, reading 4 KiB, and memory after 10,000 calls",
         peer: "rust-mcp-filesystem and server-filesystem",
         install: Some(clients::install_peers),
@@ -119,7 +137,8 @@ fn list() -> String {
 
 fn command(bench: &Benchmark, target: &str, arguments: &[String]) -> CommandLine {
     let (package, target) = target.split_once('/').unwrap_or((bench.package, target));
-    let line = format!("cargo bench --locked --profile {PROFILE} --package {package} --bench {target} --");
+    let features = if bench.features.is_empty() { String::new() } else { format!(" --features {}", bench.features) };
+    let line = format!("cargo bench --locked --profile {PROFILE} --package {package}{features} --bench {target} --");
     CommandLine::new(&line).words(arguments)
 }
 
@@ -147,5 +166,10 @@ mod tests {
         assert_eq!(line, "cargo bench --locked --profile dist --package toolgate-runtime --bench path -- --calls 10");
         let line = command(find("agent").unwrap(), "toolgate-cli/tree", &[]).to_string();
         assert_eq!(line, "cargo bench --locked --profile dist --package toolgate-cli --bench tree --");
+        let line = command(find("inbox").unwrap(), "inbox", &[]).to_string();
+        assert_eq!(
+            line,
+            "cargo bench --locked --profile dist --package toolgate-journal --features postgres --bench inbox --"
+        );
     }
 }

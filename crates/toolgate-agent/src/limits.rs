@@ -75,7 +75,7 @@ impl Default for RetryPolicy {
 impl RetryPolicy {
     /// How long to wait before the next attempt: twice as long each time, with random jitter in the upper half, so that
     /// clients that failed together don't retry together. None after the last attempt.
-    pub(crate) fn wait(&self, attempt: u32, asked_for: Option<Duration>, chance: u64) -> Option<Duration> {
+    pub fn wait(&self, attempt: u32, asked_for: Option<Duration>, chance: u64) -> Option<Duration> {
         if attempt > self.most {
             return None;
         }

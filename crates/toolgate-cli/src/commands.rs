@@ -72,6 +72,7 @@ Exit codes:
   2  the command line, the arguments or the configuration are wrong
   3  policy or a person said no
   4  a person has to approve first
+  5  the database that hosts share isn't available
   `toolgate run --help` has those of a task that ends without an answer";
 
 /// Options that every subcommand takes.

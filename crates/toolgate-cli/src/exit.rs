@@ -19,6 +19,8 @@ pub(crate) enum Exit {
     Denied,
     /// A person has to approve.
     ApprovalNeeded,
+    /// The database that hosts share isn't available.
+    Unavailable,
     /// The exit code of the command that the person ran.
     Code(u8),
 }
@@ -61,10 +63,20 @@ impl Exit {
             || matches!(error.downcast_ref(), Some(WorkspaceError::Journal(_) | WorkspaceError::Record(_)));
         match tool_error_in(error) {
             Some(error) => Self::of_tool_error(error),
+            None if is_unavailable(error) => Self::Unavailable,
             None if is_of_journal => Self::Failed,
             None => Self::Usage,
         }
     }
+}
+
+/// Whether the error comes from a database that can't be reached, so that trying again later may help.
+fn is_unavailable(error: &anyhow::Error) -> bool {
+    let of_journal = match error.downcast_ref() {
+        Some(WorkspaceError::Journal(error) | WorkspaceError::Store(error)) => Some(error),
+        _ => error.downcast_ref(),
+    };
+    matches!(of_journal, Some(JournalError::Unavailable { .. }))
 }
 
 /// The tool error that an error is, or holds.
@@ -83,6 +95,7 @@ impl From<Exit> for ExitCode {
             Exit::Usage => 2,
             Exit::Denied => 3,
             Exit::ApprovalNeeded => 4,
+            Exit::Unavailable => 5,
             Exit::Code(code) => code,
         })
     }
@@ -91,6 +104,16 @@ impl From<Exit> for ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_database_that_is_down_has_a_code_of_its_own() {
+        let down = || JournalError::Unavailable { database: "toolgate at host".into(), source: "refused".into() };
+        let errors = [anyhow::Error::new(down()), WorkspaceError::from(down()).into()];
+        for error in errors.into_iter().flat_map(|error| [Exit::of(&error), Exit::of(&error.context("more"))]) {
+            assert_eq!(ExitCode::from(error), ExitCode::from(5));
+        }
+        assert_eq!(Exit::of(&JournalError::Store("full".into()).into()), Exit::Failed);
+    }
 
     #[test]
     fn every_error_code_has_its_exit_code() {

@@ -2,13 +2,18 @@
 //! answer and asks the person.
 
 mod earlier_attempts;
+mod idle_once;
+mod inbox_link;
 mod json_client;
+mod own_lease;
 mod reply_channel;
 mod supervisor;
 mod telegram;
 mod telegram_channel;
 
 pub(crate) use earlier_attempts::RunRecords;
-pub(crate) use reply_channel::{check_reply_to, reply_channel};
+pub(crate) use idle_once::IdleOnce;
+pub(crate) use inbox_link::InboxLink;
+pub(crate) use reply_channel::{ReplyChannel, check_reply_to, reply_channel};
 pub(crate) use supervisor::{Supervisor, TaskAttempt, TaskResult, TaskWorker};
 pub(crate) use telegram::TelegramBot;

@@ -119,7 +119,7 @@ settings! {
         "Seconds that a call waits in the approval queue where its front end has nobody to ask. With 0 it is refused at once.";
 
     STORE_URL: Option<StoreUrl> = None, "store.url", Strongest, |config| config.store.url.clone().map(Some),
-        "A PostgreSQL database that many hosts share for rows and tasks. Without it they are files beside the record.";
+        "A PostgreSQL database that many hosts share for rows and tasks; `sslmode` and `sslrootcert` in it say how to encrypt. Without it they are files beside the record.";
     STORE_QUEUE: Option<String> = None, "store.queue", Strongest, |config| config.store.queue.clone().map(Some),
         "Which tasks of that database are this workspace's. Without it, those of the workspace's path.";
 }

@@ -86,6 +86,16 @@ pub enum JournalError {
     /// A value can't be serialized to JSON.
     #[error("A line couldn't be written as JSON: {0}.")]
     Encode(#[source] serde_json::Error),
+    /// The database that hosts share can't be connected to, or the connection was lost. Trying again later may help.
+    #[error(
+        "The database {database} isn't available: {source}. Check that it runs and that `store.url` is right; `toolgate doctor` tries the connection."
+    )]
+    Unavailable {
+        /// Where it is, without the password.
+        database: String,
+        /// Why it isn't available.
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// The store failed. The journal is intact.
     #[error("The store failed: {0}. The journal is intact, and the store can be rebuilt from it.")]
     Store(#[source] Box<dyn Error + Send + Sync>),

@@ -1,6 +1,12 @@
 //! Tasks that wait for a worker. A worker holds a task by a lease that it has to renew. When the worker dies, the lease
 //! expires and the next worker takes over, with what is known of the earlier attempts. A worker's updates count only
-//! while its lease is valid, so two workers never answer the same task.
+//! while no other worker has taken the task, so two workers never answer the same one.
+//!
+//! All times are the store's own: those of the database server, or of this machine for a file. A worker says how long
+//! its lease lasts, never until when, so a wrong clock on its host neither takes a task from another worker nor loses
+//! one.
+
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -32,8 +38,6 @@ pub struct NewTask {
     pub task: String,
     /// Where the answer goes, in a format that the delivering program defines.
     pub reply_to: String,
-    /// When it was added.
-    pub created: Timestamp,
 }
 
 /// A task.
@@ -68,7 +72,16 @@ pub struct Task {
 pub struct Lease {
     /// Unique to this claim.
     pub token: String,
-    /// When it expires, unless it is renewed.
+    /// How long it lasts from the moment at which it is granted or renewed.
+    pub lasts: Duration,
+}
+
+/// A lease as others see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldLease {
+    /// The token of the lease.
+    pub token: String,
+    /// When it expires by the store's clock. A renewal moves this, so two looks show whether the holder is alive.
     pub until: Timestamp,
 }
 
@@ -80,22 +93,18 @@ pub trait Inbox: Send + Sync {
     fn tasks(&self, all: bool, limit: usize) -> Result<Vec<Task>, JournalError>;
     /// One task.
     fn task(&self, id: &str) -> Result<Option<Task>, JournalError>;
-    /// Takes the oldest task that no worker holds: one that waits, or one whose lease has expired.
-    fn take(&self, lease: &Lease, now: Timestamp) -> Result<Option<Task>, JournalError>;
+    /// Takes a task that no worker holds: first one whose lease has expired, then the oldest that waits. Taking again
+    /// with the same lease gives the same task, so a take whose result was lost on the way can be repeated.
+    fn take(&self, lease: &Lease) -> Result<Option<Task>, JournalError>;
+    /// The leases of tasks that workers hold, the next one to expire first.
+    fn leases(&self) -> Result<Vec<HeldLease>, JournalError>;
     /// Renews the lease and returns the task as it is now; none when the lease is lost, and with it the right to
     /// continue.
     fn renew(&self, id: &str, lease: &Lease) -> Result<Option<Task>, JournalError>;
     /// Records the run in which the task is worked on, before that begins.
     fn begin(&self, id: &str, lease: &Lease, runs: &[String]) -> Result<bool, JournalError>;
     /// Stores the answer. False when the lease is lost: another worker answers.
-    fn answer(
-        &self,
-        id: &str,
-        lease: &Lease,
-        outcome: &str,
-        answer: &str,
-        now: Timestamp,
-    ) -> Result<bool, JournalError>;
+    fn answer(&self, id: &str, lease: &Lease, outcome: &str, answer: &str) -> Result<bool, JournalError>;
     /// Records that the answer was delivered.
     fn done(&self, id: &str, lease: &Lease) -> Result<bool, JournalError>;
     /// Cancels a task: a waiting task at once; a worker is told when it next renews.

@@ -54,7 +54,7 @@ pub use export::export;
 pub use fault::JournalFault;
 pub use follow::Follower;
 pub use grant::{Grant, GrantFile, LoadedGrants};
-pub use inbox::{Inbox, Lease, NewTask, Task, TaskState};
+pub use inbox::{HeldLease, Inbox, Lease, NewTask, Task, TaskState};
 pub use indexer::{Indexer, catch_up, reindex};
 pub use journal::Journal;
 #[cfg(feature = "postgres")]

@@ -1,8 +1,10 @@
 //! The store for many hosts, in a PostgreSQL database that they share. It runs the same statements on the same tables
 //! as the embedded store, and reconnects when the server was unavailable.
 
+mod address;
 mod connection;
 mod schema;
+mod tls;
 
 use parking_lot::Mutex;
 use std::error::Error;
@@ -15,9 +17,10 @@ use postgres::error::SqlState;
 use postgres::{Config, Row};
 
 use self::connection::PostgresConnection;
+use self::tls::TlsSettings;
 use crate::rows::{self, FromRow, SqlRow, SqlValue};
-use crate::task_table::TaskTable;
-use crate::{CallRow, EventStore, JournalError, RecordedEvent, RunFilter, RunRow, Task, statements};
+use crate::task_table::{TaskTable, take_statement};
+use crate::{CallRow, EventStore, JournalError, RecordedEvent, RunFilter, RunRow, statements};
 
 /// The advisory lock class of our locks, to keep them apart from other locks in the same database. Any number works.
 const LOCKS: i32 = 0x746f_6f6c;
@@ -25,17 +28,16 @@ const LOCKS: i32 = 0x746f_6f6c;
 /// How long to wait for a server that doesn't respond, unless the URL says otherwise.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The name that the inbox is locked by; no run can have this id.
-const INBOX: &str = "the inbox";
-
 /// An error of the server or the client, or one of our own.
 type BoxError = Box<dyn Error + Send + Sync>;
 
 /// The store for many hosts, and the inbox that they share.
 ///
-/// The connection isn't encrypted. Reach a server on another host through a tunnel or a private network.
+/// `sslmode` and `sslrootcert` in the URL say whether the connection is encrypted and how the server proves who it is, as
+/// for PostgreSQL's own clients: `sslmode=verify-full&sslrootcert=/etc/ssl/database-ca.pem`.
 pub struct PostgresStore {
     config: Config,
+    tls: TlsSettings,
     /// Opened when it is first needed, so that a caller that only records never waits for the server.
     connection: Mutex<Option<PostgresConnection>>,
     queue: String,
@@ -45,9 +47,7 @@ impl PostgresStore {
     /// The database at `url`, such as `postgres://user:password@host/database`. It should be used by nothing else.
     /// Missing tables are created on first use.
     pub fn new(url: &str) -> Result<Self, JournalError> {
-        // The parser's own message may repeat a part of the URL, and with it a part of the password.
-        let unreadable = "the database's address can't be read; write it as `postgres://user:password@host/database`";
-        let mut config: Config = url.parse().map_err(|_| JournalError::Store(unreadable.into()))?;
+        let (mut config, tls) = address::parse(url).map_err(|reason| JournalError::Store(reason.into()))?;
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_TIMEOUT);
         }
@@ -57,7 +57,7 @@ impl PostgresStore {
         if config.get_application_name().is_none() {
             config.application_name("toolgate");
         }
-        Ok(Self { config, connection: Mutex::default(), queue: String::new() })
+        Ok(Self { config, tls, connection: Mutex::default(), queue: String::new() })
     }
 
     /// A store for the database at `url`, connected right away.
@@ -99,17 +99,32 @@ impl PostgresStore {
             let mut held = self.connection.lock();
             let connection = match &mut *held {
                 Some(connection) => connection,
-                none => none.insert(PostgresConnection::open(&self.config)?),
+                none => none.insert(self.open()?),
             };
             match work(connection) {
                 Err(failure) if is_lost(&failure) => {
                     *held = None;
-                    work(held.insert(PostgresConnection::open(&self.config)?))
+                    work(held.insert(self.open()?)).map_err(|failure| self.failed(failure))
                 }
-                other => other,
+                other => other.map_err(|failure| self.failed(failure)),
             }
         };
-        on_own_thread(attempt).map_err(store_error)
+        on_own_thread(attempt)
+    }
+
+    fn open(&self) -> Result<PostgresConnection, JournalError> {
+        PostgresConnection::open(&self.config, &self.tls).map_err(|failure| self.unavailable(failure))
+    }
+
+    fn unavailable(&self, failure: BoxError) -> JournalError {
+        JournalError::Unavailable { database: self.place(), source: in_one_line(failure) }
+    }
+
+    fn failed(&self, failure: BoxError) -> JournalError {
+        match is_lost(&failure) {
+            true => self.unavailable(failure),
+            false => JournalError::Store(in_one_line(failure)),
+        }
     }
 
     /// Runs a query and reads each row of the result.
@@ -157,24 +172,23 @@ impl EventStore for PostgresStore {
 }
 
 impl TaskTable for PostgresStore {
+    /// Passes over rows that other workers are taking at this moment, so that nobody waits for them.
+    const TAKE: &'static str = take_statement!("FOR UPDATE SKIP LOCKED");
+
     fn queue(&self) -> &str {
         &self.queue
     }
 
-    fn query(&self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<Vec<Task>, JournalError> {
+    fn query<R: FromRow + Send>(
+        &self,
+        statement: &'static str,
+        values: &[SqlValue<'_>],
+    ) -> Result<Vec<R>, JournalError> {
         self.query(statement, values)
     }
 
-    /// Runs under the inbox lock: one host at a time.
     fn change(&self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<bool, JournalError> {
-        self.with(|connection| {
-            let mut changed = false;
-            connection.change(INBOX, |execute| {
-                changed = execute(statement, values)?;
-                Ok(())
-            })?;
-            Ok(changed)
-        })
+        self.with(|connection| connection.execute(statement, values))
     }
 }
 
@@ -227,11 +241,11 @@ fn is_lost(failure: &BoxError) -> bool {
 
 /// Describes the error in one line. Of the server's answer it uses only the message: details may show the contents of
 /// rows.
-fn store_error(failure: BoxError) -> JournalError {
-    let Some(error) = failure.downcast_ref::<postgres::Error>() else { return JournalError::Store(failure) };
-    JournalError::Store(match (error.as_db_error(), error.source()) {
+fn in_one_line(failure: BoxError) -> BoxError {
+    let Some(error) = failure.downcast_ref::<postgres::Error>() else { return failure };
+    match (error.as_db_error(), error.source()) {
         (Some(answer), _) => format!("PostgreSQL says: {}", answer.message()).into(),
         (None, Some(source)) => format!("{error}: {source}").into(),
         (None, None) => failure,
-    })
+    }
 }

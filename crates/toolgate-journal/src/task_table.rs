@@ -1,33 +1,73 @@
-//! The inbox in SQL, for every store: a store only supplies its own way to query and to change rows.
+//! The inbox in SQL, for every store: a store only supplies its own way to run a statement, its own time, and its own way
+//! to pick a row that no other worker picks.
+//!
+//! The statements are in the dialect that SQLite and PostgreSQL share. `now_ns()` is the store's time in nanoseconds since
+//! 1970: each store defines it.
 
-use jiff::Timestamp;
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::rows::{FromRow, SqlRow, SqlValue, from_word, json, timestamp};
-use crate::{Inbox, JournalError, Lease, NewTask, Task, TaskState};
+use crate::{HeldLease, Inbox, JournalError, Lease, NewTask, Task, TaskState};
 
 /// A store with a table of tasks.
 pub(crate) trait TaskTable: Send + Sync {
+    /// Takes a task; `take_statement!` makes it.
+    const TAKE: &'static str;
     /// The queue that the tasks belong to; one table can hold several queues.
     fn queue(&self) -> &str;
-    /// Runs a query, and reads each row of the result as a task.
-    fn query(&self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<Vec<Task>, JournalError>;
+    /// Runs a statement, and reads each row of the result.
+    fn query<R: FromRow + Send>(
+        &self,
+        statement: &'static str,
+        values: &[SqlValue<'_>],
+    ) -> Result<Vec<R>, JournalError>;
     /// Runs a statement, and says whether it changed anything.
     fn change(&self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<bool, JournalError>;
 }
 
 /// The columns of a task, in the order in which they are read.
-macro_rules! select_tasks {
-    ($rest:literal) => {
-        concat!(
-            "SELECT id, task, reply_to, created, state, attempts, runs, unwanted, outcome, answer, finished FROM inbox ",
-            $rest
-        )
+macro_rules! task_columns {
+    () => {
+        "id, task, reply_to, created, state, attempts, runs, unwanted, outcome, answer, finished"
     };
 }
 
+macro_rules! select_tasks {
+    ($rest:literal) => {
+        concat!("SELECT ", task_columns!(), " FROM inbox ", $rest)
+    };
+}
+
+/// The statement that takes a task. `$lock` locks the chosen row where several workers choose at the same moment. Each
+/// choice reads an index of its own that holds no finished task. A lease that has a task already gets that one again.
+macro_rules! take_statement {
+    ($lock:literal) => {
+        concat!(
+            "UPDATE inbox SET lease = ?1, lease_until = now_ns() + ?2,
+                attempts = attempts + CASE WHEN lease = ?1 THEN 0 ELSE 1 END,
+                state = CASE state WHEN 'waiting' THEN 'working' ELSE state END
+             WHERE id = coalesce(
+                (SELECT id FROM inbox WHERE lease = ?1 AND state IN ('working', 'answered')),
+                (SELECT id FROM inbox
+                 WHERE queue = ?3 AND state IN ('working', 'answered') AND lease_until <= now_ns()
+                 ORDER BY lease_until LIMIT 1 ",
+            $lock,
+            "),
+                (SELECT id FROM inbox WHERE queue = ?3 AND state = 'waiting' ORDER BY created, id LIMIT 1 ",
+            $lock,
+            "))
+             RETURNING ",
+            $crate::task_table::task_columns!()
+        )
+    };
+}
+pub(crate) use {take_statement, task_columns};
+
 const ADD: &str = "
-    INSERT INTO inbox (id, task, reply_to, created, queue, state, runs) VALUES (?1, ?2, ?3, ?4, ?5, 'waiting', '[]')
+    INSERT INTO inbox (id, task, reply_to, created, queue, state, runs)
+    VALUES (?1, ?2, ?3, now_ns(), ?4, 'waiting', '[]')
     ON CONFLICT DO NOTHING";
 
 const TASK: &str = select_tasks!("WHERE id = ?1");
@@ -35,28 +75,24 @@ const TASKS: &str = select_tasks!("WHERE queue = ?1 ORDER BY created, id LIMIT ?
 const OPEN_TASKS: &str =
     select_tasks!("WHERE queue = ?1 AND state NOT IN ('done', 'cancelled') ORDER BY created, id LIMIT ?2");
 
-/// Repeating the statement with the same lease takes no second task.
-const TAKE: &str = "
-    UPDATE inbox SET lease = ?1, lease_until = ?2, attempts = attempts + 1,
-        state = CASE state WHEN 'waiting' THEN 'working' ELSE state END
-    WHERE id = (
-        SELECT id FROM inbox
-        WHERE queue = ?4 AND (state = 'waiting' OR (state IN ('working', 'answered') AND lease_until < ?3))
-        ORDER BY created, id LIMIT 1
-    ) AND NOT EXISTS (SELECT 1 FROM inbox WHERE lease = ?1)";
+const LEASES: &str = "
+    SELECT lease, lease_until FROM inbox WHERE queue = ?1 AND state IN ('working', 'answered') ORDER BY lease_until";
 
-const TAKEN: &str = select_tasks!("WHERE lease = ?1");
-
-const RENEW: &str =
-    "UPDATE inbox SET lease_until = ?3 WHERE id = ?1 AND lease = ?2 AND state IN ('working', 'answered')";
+const RENEW: &str = concat!(
+    "UPDATE inbox SET lease_until = now_ns() + ?3 WHERE id = ?1 AND lease = ?2 AND state IN ('working', 'answered')
+     RETURNING ",
+    task_columns!()
+);
 
 const BEGIN: &str = "UPDATE inbox SET runs = ?3 WHERE id = ?1 AND lease = ?2 AND state = 'working'";
 
+/// An answer whose confirmation was lost is stored again: the same words from the same lease change nothing.
 const ANSWER: &str = "
-    UPDATE inbox SET state = 'answered', outcome = ?3, answer = ?4, finished = ?5
-    WHERE id = ?1 AND lease = ?2 AND state = 'working'";
+    UPDATE inbox SET state = 'answered', outcome = ?3, answer = ?4, finished = now_ns()
+    WHERE id = ?1 AND lease = ?2
+        AND (state = 'working' OR (state = 'answered' AND outcome = ?3 AND answer = ?4))";
 
-const DONE: &str = "UPDATE inbox SET state = 'done' WHERE id = ?1 AND lease = ?2 AND state = 'answered'";
+const DONE: &str = "UPDATE inbox SET state = 'done' WHERE id = ?1 AND lease = ?2 AND state IN ('answered', 'done')";
 
 const CANCEL: &str = "
     UPDATE inbox SET unwanted = 1, state = CASE state WHEN 'waiting' THEN 'cancelled' ELSE state END
@@ -64,13 +100,8 @@ const CANCEL: &str = "
 
 impl<T: TaskTable> Inbox for T {
     fn add(&self, task: &NewTask) -> Result<(), JournalError> {
-        let values = [
-            SqlValue::text(&task.id),
-            SqlValue::text(&task.task),
-            SqlValue::text(&task.reply_to),
-            SqlValue::time(task.created),
-            SqlValue::text(self.queue()),
-        ];
+        let NewTask { id, task, reply_to } = task;
+        let values = [id, task, reply_to, self.queue()].map(SqlValue::text);
         self.change(ADD, &values).map(drop)
     }
 
@@ -82,20 +113,18 @@ impl<T: TaskTable> Inbox for T {
         Ok(self.query(TASK, &[SqlValue::text(id)])?.pop())
     }
 
-    fn take(&self, lease: &Lease, now: Timestamp) -> Result<Option<Task>, JournalError> {
-        let token = &lease.token;
-        self.change(
-            TAKE,
-            &[SqlValue::text(token), SqlValue::time(lease.until), SqlValue::time(now), SqlValue::text(self.queue())],
-        )?;
-        Ok(self.query(TAKEN, &[SqlValue::text(token)])?.pop())
+    fn take(&self, lease: &Lease) -> Result<Option<Task>, JournalError> {
+        let values = [SqlValue::text(&lease.token), nanoseconds(lease.lasts), SqlValue::text(self.queue())];
+        Ok(self.query(T::TAKE, &values)?.pop())
+    }
+
+    fn leases(&self) -> Result<Vec<HeldLease>, JournalError> {
+        self.query(LEASES, &[SqlValue::text(self.queue())])
     }
 
     fn renew(&self, id: &str, lease: &Lease) -> Result<Option<Task>, JournalError> {
-        match self.change(RENEW, &[SqlValue::text(id), SqlValue::text(&lease.token), SqlValue::time(lease.until)])? {
-            true => self.task(id),
-            false => Ok(None),
-        }
+        let values = [SqlValue::text(id), SqlValue::text(&lease.token), nanoseconds(lease.lasts)];
+        Ok(self.query(RENEW, &values)?.pop())
     }
 
     fn begin(&self, id: &str, lease: &Lease, runs: &[String]) -> Result<bool, JournalError> {
@@ -105,22 +134,8 @@ impl<T: TaskTable> Inbox for T {
         )
     }
 
-    fn answer(
-        &self,
-        id: &str,
-        lease: &Lease,
-        outcome: &str,
-        answer: &str,
-        now: Timestamp,
-    ) -> Result<bool, JournalError> {
-        let values = [
-            SqlValue::text(id),
-            SqlValue::text(&lease.token),
-            SqlValue::text(outcome),
-            SqlValue::text(answer),
-            SqlValue::time(now),
-        ];
-        self.change(ANSWER, &values)
+    fn answer(&self, id: &str, lease: &Lease, outcome: &str, answer: &str) -> Result<bool, JournalError> {
+        self.change(ANSWER, &[id, &lease.token, outcome, answer].map(SqlValue::text))
     }
 
     fn done(&self, id: &str, lease: &Lease) -> Result<bool, JournalError> {
@@ -132,7 +147,20 @@ impl<T: TaskTable> Inbox for T {
     }
 }
 
-/// Reads the columns of `TASK`.
+/// A length of time. It is added to the time of day, so it stays far below what a column holds.
+fn nanoseconds(time: Duration) -> SqlValue<'static> {
+    const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+    SqlValue::number(time.min(LONGEST).as_nanos())
+}
+
+/// Reads the columns of `LEASES`.
+impl FromRow for HeldLease {
+    fn from_row<C: SqlRow>(row: &C) -> Result<Self, C::Error> {
+        Ok(Self { token: row.text(0)?.unwrap_or_default(), until: timestamp(row, 1)?.unwrap_or_default() })
+    }
+}
+
+/// Reads the columns of a task.
 impl FromRow for Task {
     fn from_row<C: SqlRow>(row: &C) -> Result<Self, C::Error> {
         Ok(Self {

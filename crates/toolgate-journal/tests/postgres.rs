@@ -7,6 +7,8 @@
 
 #[path = "postgres/cluster.rs"]
 mod cluster;
+#[path = "postgres/encryption.rs"]
+mod encryption;
 #[path = "suite/inbox_suite.rs"]
 mod inbox_suite;
 #[path = "suite/store_suite.rs"]
@@ -15,15 +17,27 @@ mod store_suite;
 #[path = "suite/world.rs"]
 mod world;
 
-use std::sync::{Arc, Barrier};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Barrier, Mutex};
+use std::time::Duration;
 
 use toolgate_journal::{
-    EventStore, Inbox, Indexer, JournalError, Lease, NewTask, PostgresStore, RecordedEvent, RunOptions,
+    EventStore, Inbox, Indexer, JournalError, Lease, NewTask, PostgresStore, RecordedEvent, RunOptions, Task, TaskState,
 };
 
 use crate::cluster::Cluster;
 use crate::store_suite::{SUITE, a_run, recorded, rows};
 use crate::world::{RUN, World, completed, facts, failed, some_calls, started};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn lease(token: &str, lasts: Duration) -> Lease {
+    Lease { token: token.into(), lasts }
+}
+
+fn new_task(id: &str) -> NewTask {
+    NewTask { id: id.into(), task: format!("do {id}"), reply_to: "terminal".into() }
+}
 
 /// Three events for each of many calls, of which every second one starts again after it failed.
 fn many_events() -> Vec<RecordedEvent> {
@@ -133,8 +147,35 @@ fn tables_of_a_newer_program_are_left_alone() {
     cluster.execute("toolgate", "UPDATE store_version SET version = 999");
     let error = PostgresStore::connect(&url).unwrap_err().to_string();
     assert!(error.contains("version 999") && error.contains("update this program"), "{error}");
-    cluster.execute("toolgate", "UPDATE store_version SET version = 3");
+    cluster.execute("toolgate", "UPDATE store_version SET version = 4");
     assert_eq!(PostgresStore::connect(&url).unwrap().indexed_up_to(RUN).unwrap(), 7);
+}
+
+/// The inbox as the program before the present schema left it: a task that waits, one that is held, and one that is done.
+const OLDER_INBOX: &str = "
+    DROP INDEX inbox_by_time, inbox_by_lease, inbox_waiting, inbox_held;
+    CREATE INDEX inbox_by_time ON inbox (created, id);
+    CREATE INDEX inbox_by_lease ON inbox (lease);
+    UPDATE store_version SET version = 3;
+    INSERT INTO inbox (id, task, reply_to, created, state, attempts, runs, lease, lease_until) VALUES
+        ('waits', 'do it', 'terminal', 3, 'waiting', 0, '[]', NULL, NULL),
+        ('held', 'do it', 'terminal', 2, 'working', 1, '[\"run_1\"]', 'old', 1),
+        ('done', 'do it', 'terminal', 1, 'done', 1, '[]', 'older', 1);
+";
+
+#[test]
+fn a_database_of_an_older_program_keeps_its_tasks() {
+    let cluster = Cluster::start();
+    let url = cluster.database("toolgate");
+    drop(PostgresStore::connect(&url).unwrap());
+    cluster.execute("toolgate", OLDER_INBOX);
+    let store = PostgresStore::connect(&url).unwrap();
+    let held = store.take(&lease("a", HOUR)).unwrap().unwrap();
+    assert_eq!((held.id.as_str(), held.attempts, held.runs), ("held", 2, vec!["run_1".to_owned()]));
+    assert_eq!(store.take(&lease("b", HOUR)).unwrap().unwrap().id, "waits");
+    assert_eq!(store.take(&lease("c", HOUR)).unwrap(), None);
+    let indexes = "SELECT 1 / (count(*) = 2)::int FROM pg_indexes WHERE indexname IN ('inbox_waiting', 'inbox_held')";
+    cluster.execute("toolgate", indexes);
 }
 
 #[test]
@@ -143,11 +184,52 @@ fn workers_of_one_queue_take_no_tasks_of_another() {
     let url = cluster.database("toolgate");
     let queue = |name: &str| PostgresStore::new(&url).unwrap().with_queue(name);
     let (one, other) = (queue("one"), queue("other"));
-    let created = jiff::Timestamp::UNIX_EPOCH;
-    one.add(&NewTask { id: "a".into(), task: "do a".into(), reply_to: "terminal".into(), created }).unwrap();
-    let lease = Lease { token: "held".into(), until: jiff::Timestamp::MAX };
-    assert_eq!((other.tasks(true, 9).unwrap().len(), other.take(&lease, created).unwrap()), (0, None));
-    assert_eq!(one.take(&lease, created).unwrap().map(|task| task.id).as_deref(), Some("a"));
+    one.add(&new_task("a")).unwrap();
+    let lease = lease("held", HOUR);
+    assert_eq!((other.tasks(true, 9).unwrap().len(), other.take(&lease).unwrap()), (0, None));
+    assert_eq!(one.take(&lease).unwrap().map(|task| task.id).as_deref(), Some("a"));
+    assert_eq!((one.leases().unwrap().len(), other.leases().unwrap().len()), (1, 0));
+}
+
+/// Each with a connection of its own, as hosts have. Every second one gives a task back now and then, so that leases
+/// that have expired are taken as well.
+#[test]
+fn many_hosts_never_take_the_same_task_at_once() {
+    const HOSTS: usize = 32;
+    const TASKS: usize = 400;
+    let cluster = Cluster::start();
+    let url = cluster.database("toolgate");
+    let store = PostgresStore::connect(&url).unwrap();
+    (0..TASKS).for_each(|number| store.add(&new_task(&format!("task-{number}"))).unwrap());
+    let (holders, together) = (Mutex::new(BTreeMap::<String, usize>::new()), Barrier::new(HOSTS));
+    std::thread::scope(|scope| {
+        for host in 0..HOSTS {
+            let (url, holders, together) = (&url, &holders, &together);
+            scope.spawn(move || {
+                let store = PostgresStore::connect(url);
+                together.wait();
+                let store = store.unwrap();
+                for round in 0.. {
+                    let lease = lease(&format!("{host}-{round}"), HOUR);
+                    let Some(task) = store.take(&lease).unwrap() else { break };
+                    assert_eq!(holders.lock().unwrap().insert(task.id.clone(), host), None, "two hold {}", task.id);
+                    if task.answer.is_none() {
+                        assert!(store.answer(&task.id, &lease, "answered", &host.to_string()).unwrap());
+                    }
+                    holders.lock().unwrap().remove(&task.id);
+                    if host % 2 == 1 && round % 5 == 0 && task.attempts == 1 {
+                        store.renew(&task.id, &Lease { lasts: Duration::ZERO, ..lease }).unwrap().unwrap();
+                    } else {
+                        assert!(store.done(&task.id, &lease).unwrap());
+                    }
+                }
+            });
+        }
+    });
+    let tasks = store.tasks(true, 2 * TASKS).unwrap();
+    assert_eq!(tasks.len(), TASKS);
+    let is_done = |task: &Task| task.state == TaskState::Done && task.attempts <= 2;
+    assert!(tasks.iter().all(is_done), "{:?}", tasks.iter().find(|task| !is_done(task)));
 }
 
 #[test]

@@ -69,7 +69,7 @@ impl InboxArgs {
                 anyhow::ensure!(!task.trim().is_empty(), "The task is empty. Say what should be done.");
                 check_reply_to(&reply_to)?;
                 let id = format!("task_{}", SystemClock.id().simple());
-                inbox.add(&NewTask { id: id.clone(), task, reply_to, created: SystemClock.now() })?;
+                inbox.add(&NewTask { id: id.clone(), task, reply_to })?;
                 print(&find(&id)?, invocation.json)?;
             }
             InboxVerb::List { all, limit } => list(&inbox.tasks(all, limit)?, invocation.json)?,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use parking_lot::Mutex;
 use toolgate_agent::model::Model;
 use toolgate_agent::{Agent, AgentLimits};
 use toolgate_contract::{BoxFuture, CancellationToken};
@@ -17,7 +18,10 @@ use super::{Invocation, block_on};
 use crate::exit::Exit;
 use crate::signals::cancel_on_signal;
 use crate::terminal::{TerminalSink, YELLOW, paint, plain};
-use crate::work::{RunRecords, Supervisor, TaskAttempt, TaskResult, TaskWorker, TelegramBot, reply_channel};
+use crate::work::{
+    IdleOnce, InboxLink, ReplyChannel, RunRecords, Supervisor, TaskAttempt, TaskResult, TaskWorker, TelegramBot,
+    reply_channel,
+};
 use crate::workspace::open_workspace_with;
 
 /// Polling interval of an idle worker.
@@ -27,6 +31,12 @@ const PAUSE: Duration = Duration::from_millis(500);
 ///
 /// A worker holds a task by a lease. When the worker is killed, the lease expires and the next worker continues the
 /// task; it is told what was already done. Each answer goes where its task says, and is stored until it is delivered.
+///
+/// While the inbox can't be used (a database that is down), a worker keeps trying, with growing pauses, and what it works
+/// on goes on until its lease has ended. With --once it gives up after --retry-seconds, with exit code 5 if the database
+/// isn't available; an attempt to connect may take 10 seconds more.
+///
+/// With --once, a task that another worker holds is waited for until its lease was renewed or has expired.
 ///
 /// With --telegram-chat, messages from these chats become tasks, and approvals are requested there, with buttons.
 ///
@@ -40,6 +50,9 @@ pub(crate) struct WorkArgs {
     /// Exit when no task is left.
     #[arg(long)]
     once: bool,
+    /// With --once: seconds to keep trying while the inbox can't be used.
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(0..=86400))]
+    retry_seconds: u64,
     #[command(flatten)]
     model: ModelArgs,
     /// Maximum number of turns per task.
@@ -71,14 +84,14 @@ impl WorkArgs {
             (invocation.location.state()?, workspace.stores.inbox()?, workspace.stores.store()?);
         let controls = AgentLimits { turns: self.max_turns, ..AgentLimits::default() };
         let worker = AgentWorker { workspace, model, controls };
-        block_on(self.serve(RunRecords { state: &state, store }, inbox, &worker, token))??;
+        block_on(self.serve(RunRecords { state: Arc::new(state), store }, inbox, &worker, token))??;
         worker.workspace.finish();
         Ok(Exit::Ok)
     }
 
     async fn serve(
         &self,
-        records: RunRecords<'_>,
+        records: RunRecords,
         inbox: Arc<dyn Inbox>,
         worker: &AgentWorker,
         token: Option<String>,
@@ -90,24 +103,65 @@ impl WorkArgs {
             let inbox = Arc::clone(&inbox);
             tokio::spawn(async move { telegram.listen(inbox).await });
         }
-        let lease = Duration::from_secs(self.lease_seconds);
-        let supervisor = Supervisor { inbox, records, worker, clock: Arc::clone(&worker.workspace.clock), lease };
+        let (clock, warn) = (Arc::clone(&worker.workspace.clock), |text: &str| warn(text));
+        let supervisor = Supervisor {
+            link: InboxLink::new(inbox, Arc::clone(&clock), warn),
+            records,
+            worker,
+            clock,
+            lease: Duration::from_secs(self.lease_seconds),
+            unconfirmed: Mutex::default(),
+        };
+        let channel_of = |task: &toolgate_journal::Task| reply_channel(&task.reply_to, telegram.as_ref());
+        self.take_tasks(&supervisor, &channel_of, &cancel).await
+    }
+
+    /// Takes and finishes tasks until there are none, with `--once`, or until this process is told to stop.
+    async fn take_tasks(
+        &self,
+        supervisor: &Supervisor<'_>,
+        channel_of: &(dyn Fn(&toolgate_journal::Task) -> Result<Arc<dyn ReplyChannel>> + Sync),
+        cancel: &CancellationToken,
+    ) -> Result<()> {
+        let (mut failures, mut idle) = (0, IdleOnce::default());
         while !cancel.is_cancelled() {
-            let channel_of = |task: &toolgate_journal::Task| reply_channel(&task.reply_to, telegram.as_ref());
-            match supervisor.next(&channel_of, &cancel).await {
-                Ok(true) => {}
-                Ok(false) if self.once => break,
-                Ok(false) => {
-                    tokio::select! { () = cancel.cancelled() => {}, () = tokio::time::sleep(PAUSE) => {} }
+            let pause = match supervisor.take().await {
+                Ok(Some(taken)) => {
+                    failures = 0;
+                    if self.once {
+                        idle.took(taken.token());
+                    }
+                    match supervisor.finish(&taken, channel_of, cancel).await {
+                        Ok(()) => continue,
+                        // An error affects one task only: its lease expires and it is tried again.
+                        Err(error) => warn(&format!("{error:#}")),
+                    }
+                    PAUSE
+                }
+                Ok(None) if self.once && !supervisor.must_wait(&mut idle).await => break,
+                Ok(None) => {
+                    failures = 0;
+                    PAUSE
                 }
                 Err(error) => {
-                    // An error affects one task only: its lease expires and it is tried again.
-                    anstream::eprintln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(&format!("{error:#}")));
-                    tokio::time::sleep(PAUSE).await;
+                    failures += 1;
+                    self.pause_after_failure(supervisor, failures).ok_or(error)?
                 }
-            }
+            };
+            tokio::select! { () = cancel.cancelled() => {}, () = tokio::time::sleep(pause) => {} }
         }
         Ok(())
+    }
+
+    /// How long to wait while the inbox can't be used. None when it is time to give up.
+    fn pause_after_failure(&self, supervisor: &Supervisor<'_>, failures: u32) -> Option<Duration> {
+        let pause = supervisor.link.pause(failures);
+        if !self.once {
+            return Some(pause);
+        }
+        let failing = supervisor.link.failing_for().unwrap_or_default();
+        let left = Duration::from_secs(self.retry_seconds).checked_sub(failing).filter(|left| !left.is_zero());
+        left.map(|left| pause.min(left))
     }
 
     fn telegram(&self, token: Option<String>) -> Result<Option<Arc<TelegramBot>>> {
@@ -128,6 +182,10 @@ impl WorkArgs {
         };
         Ok(text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
     }
+}
+
+fn warn(text: &str) {
+    anstream::eprintln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(text));
 }
 
 /// Runs an agent behind the gate, with a new run for each task.

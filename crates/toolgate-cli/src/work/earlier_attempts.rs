@@ -15,12 +15,12 @@ const PAGE: usize = 1000;
 
 /// Where runs are recorded: runs of this host in their journals, runs of other hosts in the store.
 #[derive(Clone)]
-pub(crate) struct RunRecords<'a> {
-    pub(crate) state: &'a StateDirectory,
+pub(crate) struct RunRecords {
+    pub(crate) state: Arc<StateDirectory>,
     pub(crate) store: Arc<dyn EventStore>,
 }
 
-impl RunRecords<'_> {
+impl RunRecords {
     /// The events of a run, and whether they are complete. A run that never began has none.
     fn events(&self, run: &str) -> Result<(Vec<Event>, bool), JournalError> {
         match read_events(&self.state.run_dir(run)?) {
@@ -58,7 +58,7 @@ pub(crate) struct EarlierAttempts {
 
 impl EarlierAttempts {
     /// Reads the events of these runs.
-    pub(crate) fn read(records: &RunRecords<'_>, runs: &[String]) -> Result<Self, JournalError> {
+    pub(crate) fn read(records: &RunRecords, runs: &[String]) -> Result<Self, JournalError> {
         let mut earlier = Self::default();
         for run in runs {
             let (events, is_all) = records.events(run)?;

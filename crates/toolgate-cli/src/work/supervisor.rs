@@ -1,18 +1,27 @@
-//! Takes tasks from the inbox one at a time, renews each task's lease while a worker does it, stores the answer, and
-//! delivers it. If this process dies at any point, the next one continues the task from there.
+//! Takes tasks from the inbox one at a time, renews each task's lease until the answer is delivered, and stores the answer
+//! before that. If this process dies at any point, the next one continues the task from there. If the inbox fails for a
+//! while, the work goes on: whatever has to be stored is tried again until the lease has ended.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use parking_lot::Mutex;
+use tokio::time::Instant;
 use toolgate_contract::{BoxFuture, CancellationToken, Clock};
-use toolgate_journal::{Inbox, Lease, Task};
+use toolgate_journal::{Inbox, JournalError, Lease, Task};
 
 use super::earlier_attempts::{EarlierAttempts, RunRecords};
+use super::idle_once::IdleOnce;
+use super::inbox_link::InboxLink;
+use super::own_lease::OwnLease;
 use super::reply_channel::{ReplyChannel, TaskAnswer};
 
 /// Maximum attempts at one task: a task that killed this many workers would kill the next one too.
 const MAX_ATTEMPTS: u64 = 5;
+
+/// The longest time between two renewals of a lease. A worker learns from a renewal that its task was cancelled.
+const RENEW_AT_LEAST_EVERY: Duration = Duration::from_secs(5);
 
 /// A task for a worker.
 pub(crate) struct TaskAttempt<'a> {
@@ -39,44 +48,135 @@ pub(crate) trait TaskWorker {
     fn work<'a>(&'a self, job: TaskAttempt<'a>, cancel: CancellationToken) -> BoxFuture<'a, Result<TaskResult>>;
 }
 
+/// A task that this process holds.
+pub(crate) struct TakenTask {
+    task: Task,
+    own: OwnLease,
+}
+
+impl TakenTask {
+    /// The token of its lease.
+    pub(crate) fn token(&self) -> &str {
+        &self.own.lease().token
+    }
+}
+
 /// Works through the inbox.
 pub(crate) struct Supervisor<'a> {
-    pub(crate) inbox: Arc<dyn Inbox>,
-    pub(crate) records: RunRecords<'a>,
+    pub(crate) link: InboxLink,
+    pub(crate) records: RunRecords,
     pub(crate) worker: &'a dyn TaskWorker,
     pub(crate) clock: Arc<dyn Clock>,
     /// How long a lease lasts without renewal.
     pub(crate) lease: Duration,
+    /// The token of a take that failed. The inbox may have granted it all the same, so it is used again.
+    pub(crate) unconfirmed: Mutex<Option<String>>,
 }
 
 impl Supervisor<'_> {
-    /// Takes the next task and finishes it. False when there is none.
-    pub(crate) async fn next(
+    /// Takes the next task. None when there is none.
+    pub(crate) async fn take(&self) -> Result<Option<TakenTask>, JournalError> {
+        let unconfirmed = self.unconfirmed.lock().take();
+        let token = unconfirmed.unwrap_or_else(|| self.clock.id().simple().to_string());
+        let (lease, asked) = (Lease { token, lasts: self.lease }, Instant::now());
+        let question = lease.clone();
+        match self.link.ask(move |inbox| inbox.take(&question)).await {
+            Ok(task) => Ok(task.map(|task| TakenTask { task, own: OwnLease::new(lease, asked) })),
+            Err(error) => {
+                *self.unconfirmed.lock() = Some(lease.token);
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether a worker that works once has to wait for tasks that others hold. If that can't be known, it has to.
+    pub(crate) async fn must_wait(&self, idle: &mut IdleOnce) -> bool {
+        self.link.ask(|inbox| inbox.leases()).await.map_or(true, |leases| idle.must_wait(leases))
+    }
+
+    /// Finishes a task, and renews its lease meanwhile.
+    pub(crate) async fn finish(
         &self,
+        taken: &TakenTask,
         channel_of: &(dyn Fn(&Task) -> Result<Arc<dyn ReplyChannel>> + Sync),
         cancel: &CancellationToken,
-    ) -> Result<bool> {
-        let lease = self.fresh_lease()?;
-        let now = self.clock.now();
-        let Some(task) = self
-            .ask({
-                let lease = lease.clone();
-                move |inbox| inbox.take(&lease, now)
-            })
-            .await?
-        else {
-            return Ok(false);
+    ) -> Result<()> {
+        let stop = cancel.child_token();
+        let finishing = self.answer_and_deliver(taken, channel_of(&taken.task), &stop, cancel);
+        tokio::pin!(finishing);
+        let why = tokio::select! {
+            finished = &mut finishing => return finished.map(drop),
+            why = self.keep(taken, &stop) => why,
         };
-        let reply_channel = channel_of(&task);
+        taken.own.lost();
+        stop.cancel();
+        match finishing.await? {
+            true => Ok(()),
+            false => bail!("{} was stopped: {why}. Whoever takes it next continues it.", taken.task.id),
+        }
+    }
+
+    /// Renews the lease until it is over, and returns the reason. A renewal that fails is tried again.
+    async fn keep(&self, taken: &TakenTask, stop: &CancellationToken) -> String {
+        let interval = (self.lease / 4).min(RENEW_AT_LEAST_EVERY);
+        let (mut failures, mut last_failure) = (0, String::new());
+        loop {
+            let pause = match failures {
+                0 => interval,
+                failures => self.link.pause(failures).min(interval),
+            };
+            let renewal = async {
+                tokio::time::sleep(pause).await;
+                (Instant::now(), self.renew(taken, self.lease).await)
+            };
+            match tokio::time::timeout_at(taken.own.ends(), renewal).await {
+                Ok((asked, Ok(Some(task)))) => {
+                    taken.own.renewed(asked);
+                    failures = 0;
+                    if task.is_unwanted {
+                        stop.cancel();
+                    }
+                }
+                Ok((_, Ok(None))) => return "its lease was lost to another worker".into(),
+                Ok((_, Err(failure))) => {
+                    failures += 1;
+                    last_failure = failure.to_string();
+                }
+                Err(_) => {
+                    let seconds = self.lease.as_secs();
+                    return format!(
+                        "its lease ended, as it couldn't be renewed for {seconds} s. {}",
+                        last_failure.trim_end_matches('.')
+                    );
+                }
+            }
+        }
+    }
+
+    async fn renew(&self, taken: &TakenTask, lasts: Duration) -> Result<Option<Task>, JournalError> {
+        let (id, lease) = (taken.task.id.clone(), Lease { lasts, ..taken.own.lease().clone() });
+        self.link.ask(move |inbox| inbox.renew(&id, &lease)).await
+    }
+
+    /// Works out the answer if there is none yet, and delivers it. False when the task is left to another worker.
+    async fn answer_and_deliver(
+        &self,
+        taken: &TakenTask,
+        reply_channel: Result<Arc<dyn ReplyChannel>>,
+        stop: &CancellationToken,
+        cancel: &CancellationToken,
+    ) -> Result<bool> {
+        let task = &taken.task;
         let answered = match (task.answer.clone(), task.outcome.clone()) {
             (Some(answer), Some(outcome)) => Some(TaskResult { outcome, answer }),
             _ => {
-                self.answer(&task, &lease, reply_channel.as_deref().map_err(|error| format!("{error:#}")), cancel)
-                    .await?
+                let reply_channel = reply_channel.as_deref().map_err(|error| format!("{error:#}"));
+                self.answer(taken, reply_channel, stop, cancel).await?
             }
         };
-        if let (Some(finished), Ok(reply_channel)) = (answered, &reply_channel) {
-            self.deliver(&task, &lease, &finished, reply_channel.as_ref()).await?;
+        let Some(finished) = answered else { return Ok(false) };
+        if let Ok(reply_channel) = &reply_channel {
+            self.deliver(taken, &finished, reply_channel.as_ref()).await?;
         }
         Ok(true)
     }
@@ -84,12 +184,14 @@ impl Supervisor<'_> {
     /// Works out the answer and stores it. `None` when the lease was lost, or the work is to be continued later.
     async fn answer(
         &self,
-        task: &Task,
-        lease: &Lease,
+        taken: &TakenTask,
         reply_channel: Result<&dyn ReplyChannel, String>,
+        stop: &CancellationToken,
         cancel: &CancellationToken,
     ) -> Result<Option<TaskResult>> {
-        let earlier = EarlierAttempts::read(&self.records, &task.runs)?;
+        let task = &taken.task;
+        let (records, runs) = (self.records.clone(), task.runs.clone());
+        let earlier = self.insist(taken, move |_| EarlierAttempts::read(&records, &runs)).await?;
         let failed = |outcome: &str, answer: String| TaskResult { outcome: outcome.into(), answer };
         let finished = match (&earlier.answer, reply_channel) {
             _ if task.is_unwanted => failed("cancelled", "The task was cancelled.".into()),
@@ -98,100 +200,69 @@ impl Supervisor<'_> {
                 failed("failed", format!("The worker died {MAX_ATTEMPTS} times before there was an answer."))
             }
             (_, Err(error)) => failed("failed", error),
-            (None, Ok(reply_channel)) => match self.work(task, lease, &earlier, reply_channel, cancel).await? {
+            (None, Ok(reply_channel)) => match self.work(taken, &earlier, reply_channel, stop, cancel).await? {
                 Some(finished) => finished,
                 None => return Ok(None),
             },
         };
-        let (id, held_lease, result, now) = (task.id.clone(), lease.clone(), finished.clone(), self.clock.now());
+        let (id, lease, result) = (task.id.clone(), taken.own.lease().clone(), finished.clone());
         let is_stored =
-            self.ask(move |inbox| inbox.answer(&id, &held_lease, &result.outcome, &result.answer, now)).await?;
+            self.insist(taken, move |inbox| inbox.answer(&id, &lease, &result.outcome, &result.answer)).await?;
         Ok(is_stored.then_some(finished))
     }
 
-    /// Runs the worker, and renews the lease concurrently.
+    /// Runs the worker. `None` when it was stopped before the task was done.
     async fn work(
         &self,
-        task: &Task,
-        lease: &Lease,
+        taken: &TakenTask,
         earlier: &EarlierAttempts,
         reply_channel: &dyn ReplyChannel,
+        stop: &CancellationToken,
         cancel: &CancellationToken,
     ) -> Result<Option<TaskResult>> {
+        let task = &taken.task;
         let run = format!("run_{}", self.clock.id().simple());
         let runs: Vec<String> = task.runs.iter().cloned().chain([run.clone()]).collect();
-        let (id, held_lease) = (task.id.clone(), lease.clone());
-        if !self.ask(move |inbox| inbox.begin(&id, &held_lease, &runs)).await? {
+        let (id, lease) = (task.id.clone(), taken.own.lease().clone());
+        if !self.insist(taken, move |inbox| inbox.begin(&id, &lease, &runs)).await? {
             return Ok(None);
         }
-        let stop = cancel.child_token();
         let job = TaskAttempt { objective: earlier.with(&task.task), run, reply_channel };
-        let working = self.worker.work(job, stop.clone());
-        tokio::pin!(working);
-        let mut is_held = true;
-        loop {
-            tokio::select! {
-                finished = &mut working => {
-                    // Stopping this worker doesn't cancel the task: the next worker continues it.
-                    if cancel.is_cancelled() {
-                        self.release_lease(task, lease).await?;
-                    }
-                    let is_given_up = !is_held || cancel.is_cancelled();
-                    return Ok(Some(finished?).filter(|_| !is_given_up));
-                }
-                () = tokio::time::sleep(self.lease / 4), if !stop.is_cancelled() => {
-                    match self.renewed(task, lease).await {
-                        Ok(Some(task)) if !task.is_unwanted => {}
-                        Ok(Some(_)) => stop.cancel(),
-                        // Without the lease, or without the store, the work must stop.
-                        Ok(None) | Err(_) => {
-                            is_held = false;
-                            stop.cancel();
-                        }
-                    }
-                }
-            }
+        let finished = self.worker.work(job, stop.clone()).await;
+        // Stopping this worker doesn't cancel the task: the next worker continues it, at once.
+        if cancel.is_cancelled() {
+            self.renew(taken, Duration::ZERO).await?;
+            return Ok(None);
         }
-    }
-
-    async fn renewed(&self, task: &Task, lease: &Lease) -> Result<Option<Task>> {
-        let (id, lease) = (task.id.clone(), Lease { token: lease.token.clone(), until: self.fresh_lease()?.until });
-        self.ask(move |inbox| inbox.renew(&id, &lease)).await
-    }
-
-    /// Releases the lease, so that another worker can take the task at once.
-    async fn release_lease(&self, task: &Task, lease: &Lease) -> Result<()> {
-        let (id, lease) = (task.id.clone(), Lease { token: lease.token.clone(), until: self.clock.now() });
-        self.ask(move |inbox| inbox.renew(&id, &lease)).await.map(drop)
+        Ok(Some(finished?).filter(|_| !taken.own.is_over()))
     }
 
     /// Delivers the answer. If that fails, the lease expires and delivery is tried again.
-    async fn deliver(
-        &self,
-        task: &Task,
-        lease: &Lease,
-        finished: &TaskResult,
-        reply_channel: &dyn ReplyChannel,
-    ) -> Result<()> {
+    async fn deliver(&self, taken: &TakenTask, finished: &TaskResult, reply_channel: &dyn ReplyChannel) -> Result<()> {
+        let task = &taken.task;
         let answer = TaskAnswer { task, outcome: &finished.outcome, answer: &finished.answer };
         reply_channel.deliver(&answer).await.with_context(|| format!("The answer of {} wasn't delivered", task.id))?;
-        let (id, lease) = (task.id.clone(), lease.clone());
-        self.ask(move |inbox| inbox.done(&id, &lease)).await?;
+        let (id, lease) = (task.id.clone(), taken.own.lease().clone());
+        self.insist(taken, move |inbox| inbox.done(&id, &lease)).await?;
         Ok(())
     }
 
-    fn fresh_lease(&self) -> Result<Lease> {
-        let until = self.clock.now() + jiff::SignedDuration::try_from(self.lease)?;
-        Ok(Lease { token: self.clock.id().simple().to_string(), until })
-    }
-
-    /// Calls the inbox on a blocking thread.
-    async fn ask<T: Send + 'static>(
+    /// Asks the inbox until it answers. Gives up when the lease is over, or after as long as a lease lasts.
+    async fn insist<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&dyn Inbox) -> Result<T, toolgate_journal::JournalError> + Send + 'static,
+        taken: &TakenTask,
+        question: impl Fn(&dyn Inbox) -> Result<T, JournalError> + Clone + Send + 'static,
     ) -> Result<T> {
-        let inbox = Arc::clone(&self.inbox);
-        Ok(tokio::task::spawn_blocking(move || question(inbox.as_ref())).await??)
+        let (mut failures, give_up) = (0, Instant::now() + self.lease);
+        loop {
+            match self.link.ask(question.clone()).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) if taken.own.is_over() || Instant::now() >= give_up => return Err(error.into()),
+                Err(_) => failures += 1,
+            }
+            let next = Instant::now() + self.link.pause(failures);
+            tokio::time::sleep_until(next.min(taken.own.ends())).await;
+        }
     }
 }
 

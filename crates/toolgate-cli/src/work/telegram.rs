@@ -98,6 +98,8 @@ impl TelegramBot {
                     for update in updates {
                         let number = update.update_id;
                         if self.take(update, &inbox).await.is_err() {
+                            // The inbox can't be used at the moment. The server keeps the update.
+                            tokio::time::sleep(RETRY_DELAY).await;
                             break;
                         }
                         heard = heard.max(number + 1);
@@ -139,8 +141,7 @@ impl TelegramBot {
             Some(Err(_)) | None => text,
         };
         let (id, reply_to) = (format!("telegram_{number}"), format!("telegram:{chat}"));
-        let (task, inbox) =
-            (NewTask { id: id.clone(), task: text, reply_to, created: SystemClock.now() }, Arc::clone(inbox));
+        let (task, inbox) = (NewTask { id: id.clone(), task: text, reply_to }, Arc::clone(inbox));
         tokio::task::spawn_blocking(move || inbox.add(&task)).await??;
         // The task is in the inbox, whether or not this message arrives.
         let _ = self.say(chat, &format!("Queued as {id}."), None).await;

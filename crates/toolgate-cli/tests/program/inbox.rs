@@ -1,6 +1,6 @@
 //! The inbox as a user meets it.
 
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -27,10 +27,14 @@ pub(crate) fn task(world: &World, id: &str) -> Value {
 
 /// A worker that follows the script of its workspace. Its lease is long: a slow machine must not make it lose a task.
 pub(crate) fn worker(world: &World, more: &[&str]) -> Child {
+    start_worker(world, world.command(PROGRAM), 3600, more)
+}
+
+/// A worker whose program is the last word of `command`, with a lease of some seconds.
+pub(crate) fn start_worker(world: &World, mut command: Command, lease: u32, more: &[&str]) -> Child {
     let script = world.workspace().join("script.toml");
-    let mut command = world.command(PROGRAM);
-    command.args(["work", "--lease-seconds", "3600", "--model", &format!("scripted:{}", script.display())]).args(more);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    command.args(["work", "--lease-seconds", &lease.to_string(), "--model", &format!("scripted:{}", script.display())]);
+    command.args(more).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 #[test]

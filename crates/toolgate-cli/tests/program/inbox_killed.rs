@@ -7,12 +7,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolgate_testkit::wait_until;
 
-use crate::inbox::{add, task, worker};
+use crate::inbox::{add, start_worker, task, worker};
 use crate::telegram_server::Bot;
-use crate::world::World;
+use crate::world::{PROGRAM, World};
 
 /// The rest of the work, for whoever comes next.
-const REST: &str = "[[turns]]\ntext = \"All done.\"\n";
+pub(crate) const REST: &str = "[[turns]]\ntext = \"All done.\"\n";
 /// Nothing to say at all: whoever asks this model fails.
 const NOTHING: &str = "turns = []\n";
 const CALL: &str = r#"calls = [{ tool = "shell", args = { command = "echo once >> log.txt" } }]"#;
@@ -25,13 +25,13 @@ pub(crate) fn end_leases(world: &World) {
 }
 
 /// Whether something of this kind has happened in any run.
-fn is_on_record(world: &World, kind: &str) -> bool {
+pub(crate) fn is_on_record(world: &World, kind: &str) -> bool {
     let runs = std::fs::read_dir(world.workspace().join(".toolgate/runs")).into_iter().flatten();
     let mut events = runs.filter_map(|run| std::fs::read_to_string(run.ok()?.path().join("events.jsonl")).ok());
     events.any(|events| events.contains(&format!("\"kind\":\"{kind}\"")))
 }
 
-fn wait_beside(child: &mut Child, what: &str, mut is_there: impl FnMut() -> bool) {
+pub(crate) fn wait_beside(child: &mut Child, what: &str, mut is_there: impl FnMut() -> bool) {
     wait_until(what, || {
         assert!(child.try_wait().unwrap().is_none(), "the worker ended before {what}");
         is_there()
@@ -51,6 +51,20 @@ fn killed_at(kind: &str, script: &str) -> (World, String) {
     wait_beside(&mut child, kind, || is_on_record(&world, kind));
     kill(child);
     (world, id)
+}
+
+/// Nobody ends the lease here: the next worker waits until it has expired.
+#[test]
+fn a_worker_that_works_once_waits_for_the_lease_of_a_killed_one() {
+    let world = World::new().file("script.toml", format!("[[turns]]\n{HOUR}\n"));
+    let id = add(&world, "write it down");
+    let mut child = start_worker(&world, world.command(PROGRAM), 4, &["--once"]);
+    wait_beside(&mut child, "turn.started", || is_on_record(&world, "turn.started"));
+    kill(child);
+    let world = world.file("script.toml", REST);
+    let said = worker(&world, &["--once"]).wait_with_output().unwrap();
+    let task = task(&world, &id);
+    assert_eq!((&task["state"], &task["answer"]), (&json!("done"), &json!("All done.")), "{task}: {said:?}");
 }
 
 /// Lets another worker go on by this script, and gives the task as it is then, and what was said.
@@ -116,7 +130,7 @@ fn asks_first(reply_to: &str) -> (World, String, Child) {
     (world, added["id"].as_str().unwrap().to_owned(), child)
 }
 
-fn approve(world: &World, child: &mut Child) {
+pub(crate) fn approve(world: &World, child: &mut Child) {
     wait_beside(child, "the ask lies on the desk", || world.run(&["approvals", "approve", "last"]).code == 0);
 }
 

@@ -27,6 +27,7 @@ mod record;
 mod rehearsal;
 mod replay;
 mod sandbox;
+mod shared_inbox;
 mod shared_store;
 mod stopped_calls;
 mod telegram_server;

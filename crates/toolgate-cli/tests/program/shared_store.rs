@@ -1,7 +1,7 @@
 //! Many hosts with one store, as their users meet it: a real PostgreSQL server, and a world for each host.
 
 #[path = "../../../toolgate-journal/tests/postgres/cluster.rs"]
-mod cluster;
+pub(crate) mod cluster;
 
 use postgres::{Client, NoTls};
 use serde_json::{Value, json};
@@ -20,13 +20,13 @@ text = "All done."
 "#;
 
 /// A host whose user's configuration names this store.
-fn host(url: &str, script: &str) -> World {
+pub(crate) fn host(url: &str, script: &str) -> World {
     let world = World::new().file("script.toml", script);
     world.put(&world.user_config(), format!("[store]\nurl = '{url}'\nqueue = 'team'\n"));
     world
 }
 
-fn address(cluster: &Cluster) -> String {
+pub(crate) fn address(cluster: &Cluster) -> String {
     cluster.database("toolgate").replace("toolgate@", "toolgate:hunter2@")
 }
 

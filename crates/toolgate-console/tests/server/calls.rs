@@ -1,7 +1,6 @@
 //! Calls and what is told of them afterwards: replies, problems, runs, changes, undo, metrics, the inbox.
 
 use serde_json::{Value, json};
-use toolgate_contract::Clock;
 use toolgate_journal::NewTask;
 
 use crate::test_server::{ConsoleTestServer, OWNER};
@@ -176,9 +175,8 @@ async fn metrics_count_calls_and_refusals() {
 async fn the_owner_sees_the_inbox() {
     let server = ConsoleTestServer::start();
     let inbox = server.workspace.stores.inbox().unwrap();
-    let created = server.workspace.clock.now();
     let task = "write it down".to_owned();
-    inbox.add(&NewTask { id: "task_1".into(), task, reply_to: "terminal".into(), created }).unwrap();
+    inbox.add(&NewTask { id: "task_1".into(), task, reply_to: "terminal".into() }).unwrap();
     let tasks = server.get(OWNER, "/v1/inbox").await.json();
     assert_eq!((&tasks["tasks"][0]["id"], &tasks["tasks"][0]["state"]), (&json!("task_1"), &json!("waiting")));
     assert_eq!(server.get(OWNER, "/v1/inbox/task_1").await.json()["task"], "write it down");

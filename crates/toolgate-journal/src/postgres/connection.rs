@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
+use postgres::config::SslMode;
 use postgres::types::ToSql;
 use postgres::{Client, Config, GenericClient, NoTls, Row, Statement};
 
+use super::tls::{TlsSettings, is_handshake_failure};
 use super::{BoxError, LOCKS, schema};
 use crate::rows::SqlValue;
 
@@ -22,8 +24,14 @@ pub(super) struct PostgresConnection {
 
 impl PostgresConnection {
     /// Connects, and migrates the tables.
-    pub(super) fn open(config: &Config) -> Result<Self, BoxError> {
-        let mut client = config.connect(NoTls)?;
+    pub(super) fn open(config: &Config, tls: &TlsSettings) -> Result<Self, BoxError> {
+        let mut client = match config.connect(tls.connector()?) {
+            // As PostgreSQL's own clients do: encryption is preferred, not needed.
+            Err(error) if tls.mode == SslMode::Prefer && is_handshake_failure(&error) => {
+                config.clone().ssl_mode(SslMode::Disable).connect(NoTls)?
+            }
+            other => other?,
+        };
         client.batch_execute(SET_LOCK_TIMEOUT)?;
         schema::migrate(&mut client)?;
         Ok(Self { client, prepared: HashMap::new() })
@@ -34,6 +42,13 @@ impl PostgresConnection {
         let Self { client, prepared } = self;
         let statement = prepare(client, prepared, statement)?;
         Ok(client.query(&statement, &parameters(values))?)
+    }
+
+    /// Runs one statement, and says whether it changed anything.
+    pub(super) fn execute(&mut self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<bool, BoxError> {
+        let Self { client, prepared } = self;
+        let statement = prepare(client, prepared, statement)?;
+        Ok(client.execute(&statement, &parameters(values))? > 0)
     }
 
     /// Changes a run, all or nothing. `work` gets a function that runs a statement and says whether it changed
@@ -55,7 +70,11 @@ impl PostgresConnection {
     }
 }
 
-/// Prepares a statement once. PostgreSQL writes parameters as `$1` where SQLite has `?1`.
+/// The server's time when it received the statement, in nanoseconds since 1970. It is the same for the whole statement,
+/// so it can be looked up in an index.
+const NOW: &str = "(extract(epoch FROM statement_timestamp()) * 1000000000)::bigint";
+
+/// Prepares a statement once. PostgreSQL writes parameters as `$1` where SQLite has `?1`, and `now_ns()` as `NOW`.
 fn prepare(
     client: &mut impl GenericClient,
     prepared: &mut HashMap<&'static str, Statement>,
@@ -64,7 +83,7 @@ fn prepare(
     if let Some(known) = prepared.get(statement) {
         return Ok(known.clone());
     }
-    let new = client.prepare(&statement.replace('?', "$"))?;
+    let new = client.prepare(&statement.replace('?', "$").replace("now_ns()", NOW))?;
     prepared.insert(statement, new.clone());
     Ok(new)
 }

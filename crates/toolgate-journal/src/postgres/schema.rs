@@ -40,6 +40,15 @@ const MIGRATIONS: &[&str] = &[
     CREATE INDEX inbox_by_lease ON inbox (lease);
 "#,
     r#"ALTER TABLE inbox ADD COLUMN queue TEXT COLLATE "C" NOT NULL DEFAULT ''"#,
+    // Whoever takes a task reads only tasks that wait or are held, however many are finished.
+    "
+    DROP INDEX inbox_by_time;
+    DROP INDEX inbox_by_lease;
+    CREATE INDEX inbox_by_time ON inbox (queue, created, id);
+    CREATE UNIQUE INDEX inbox_by_lease ON inbox (lease);
+    CREATE INDEX inbox_waiting ON inbox (queue, created, id) WHERE state = 'waiting';
+    CREATE INDEX inbox_held ON inbox (queue, lease_until) WHERE state IN ('working', 'answered');
+",
 ];
 
 /// Migrates the tables to the latest version.

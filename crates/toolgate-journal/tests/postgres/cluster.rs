@@ -1,4 +1,5 @@
-//! A private PostgreSQL server for a test: in a temporary directory, reached through a socket in it, with no port.
+//! A private PostgreSQL server for a test: in a temporary directory, reached through a socket in it. Only a test of
+//! connections between hosts gives it a port, on loopback.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -15,25 +16,50 @@ const NOBODY: u32 = 65534;
 pub(crate) struct Cluster {
     directory: TempDir,
     programs: PathBuf,
+    /// The port on loopback, if it has one.
+    port: Option<u16>,
+    /// Settings beside those that every test has.
+    settings: &'static str,
 }
 
 impl Cluster {
     pub(crate) fn start() -> Self {
-        let cluster = Self { directory: TempDir::new().unwrap(), programs: programs() };
+        let cluster = Self::prepare(None, "");
+        cluster.run();
+        cluster
+    }
+
+    /// Makes a server that doesn't run yet.
+    pub(crate) fn prepare(port: Option<u16>, settings: &'static str) -> Self {
+        let cluster = Self { directory: TempDir::new().unwrap(), programs: programs(), port, settings };
         if is_root() {
             chown(cluster.directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         }
         fs::set_permissions(cluster.directory.path(), Permissions::from_mode(0o700)).unwrap();
         let options = ["--username=toolgate", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync"];
         cluster.call("initdb", &options);
-        cluster.run();
         cluster
+    }
+
+    /// Puts a file into the server's data directory, which only the server may read.
+    #[allow(dead_code, reason = "only some of the tests that use a server change its files")]
+    pub(crate) fn put(&self, name: &str, content: impl AsRef<[u8]>) {
+        let file = self.directory.path().join("data").join(name);
+        fs::write(&file, content).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+        if is_root() {
+            chown(&file, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
     }
 
     /// Starts the server, and waits until it responds.
     pub(crate) fn run(&self) {
         let directory = self.directory.path().display();
-        let settings = format!("-c listen_addresses='' -c unix_socket_directories='{directory}' -c fsync=off");
+        let listen = self.port.map_or_else(|| "''".into(), |port| format!("127.0.0.1 -c port={port}"));
+        let settings = format!(
+            "-c listen_addresses={listen} -c unix_socket_directories='{directory}' -c fsync=off {}",
+            self.settings
+        );
         self.call("pg_ctl", &["start", "--wait", "--silent", &format!("--log={directory}/log"), "-o", &settings]);
     }
 
@@ -53,7 +79,8 @@ impl Cluster {
     }
 
     fn address(&self, database: &str) -> String {
-        format!("postgres://toolgate@/{database}?host={}", self.directory.path().display())
+        let port = self.port.map(|port| format!("&port={port}")).unwrap_or_default();
+        format!("postgres://toolgate@/{database}?host={}{port}", self.directory.path().display())
     }
 
     /// Runs one of PostgreSQL's programs, and shows its output and the server's log if it fails.
