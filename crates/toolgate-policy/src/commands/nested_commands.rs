@@ -103,7 +103,7 @@ impl ShellReader<'_> {
         let is_plain = |text: &&String| !text.contains(['"', '\'', '\\', ',']) && replaces.is_none();
         let given: Vec<Argument> = match self.input.as_ref().filter(is_plain) {
             Some(text) => text.split_ascii_whitespace().map(Argument::literal).collect(),
-            None => vec![Argument { text: replaces.unwrap_or("…").to_owned(), certainty }],
+            None => vec![Argument::new(replaces.unwrap_or("…"), certainty)],
         };
         let Some(replaced) = replaces else { return [words, given].concat() };
         if words.iter().any(|word| word.text.contains(replaced) && word.text != replaced) {

@@ -22,7 +22,10 @@ impl ShellReader<'_> {
     ) {
         match role {
             OperandRole::Assignments => {
-                if argument.text.contains(['[', '(']) {
+                // A name that isn't known may have a subscript, which is evaluated as arithmetic.
+                let name = argument.text.split_once('=').map_or(argument.text.as_str(), |(name, _)| name);
+                let is_named = argument.known().is_some() || argument.text != name && !name.contains(['$', '`']);
+                if argument.text.contains(['[', '(']) || !is_named {
                     part.doubt(format!("`{}` may run code", argument.text));
                 }
             }
@@ -33,12 +36,17 @@ impl ShellReader<'_> {
             OperandRole::Workdir => self.visits(part, argument),
             OperandRole::Url if argument.text.starts_with("file://") => {
                 let path = argument.text["file://".len()..].to_owned();
-                self.path(part, Access::Read, &Argument { text: path, certainty: argument.certainty });
+                self.path(part, Access::Read, &Argument::new(path, argument.certainty));
             }
             OperandRole::Url | OperandRole::Host | OperandRole::Remote => add_host(part, role, argument),
             OperandRole::Rev | OperandRole::Revpath => self.revision(part, role, argument),
             OperandRole::Dd => self.copy_operand(part, argument),
             OperandRole::Sed | OperandRole::Awk => self.script_text(part, role, argument),
+            OperandRole::Clock => {
+                if !argument.known().is_some_and(|text| text.starts_with('+')) {
+                    part.doubt(format!("`{}` may set the clock", argument.text));
+                }
+            }
             OperandRole::GitRef => part.need(Need::Permission(Permission::GitWrite)),
             OperandRole::Unclear => part.doubt(format!("`{}` can make it do anything", argument.text)),
             OperandRole::Code => {
@@ -101,7 +109,7 @@ impl ShellReader<'_> {
             // `:(top)a`, `:!a`, `:/a`: git's syntax for paths from elsewhere.
             let path = path.split_once(')').filter(|_| path.starts_with('(')).map_or(path, |(_, path)| path);
             let path = if argument.text.starts_with(':') { path.trim_start_matches(['!', '^', '/']) } else { path };
-            self.path(part, Access::Read, &Argument { text: path.to_owned(), certainty: argument.certainty });
+            self.path(part, Access::Read, &Argument::new(path.to_owned(), argument.certainty));
         }
     }
 
@@ -113,7 +121,7 @@ impl ShellReader<'_> {
             "of" => Access::Write,
             _ => return,
         };
-        self.path(part, access, &Argument { text: value.to_owned(), certainty: argument.certainty });
+        self.path(part, access, &Argument::new(value.to_owned(), argument.certainty));
     }
 
     /// `@file`, `name=@file` and `name=<file` send the content of a file.
@@ -132,7 +140,7 @@ impl ShellReader<'_> {
         };
         if let Some(file) = whole.or(file) {
             let file = file.split(';').next().unwrap_or(file);
-            self.path(part, Access::Read, &Argument { text: file.to_owned(), certainty: argument.certainty });
+            self.path(part, Access::Read, &Argument::new(file.to_owned(), argument.certainty));
         }
     }
 

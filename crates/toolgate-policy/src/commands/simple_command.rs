@@ -9,6 +9,8 @@ pub(crate) struct Argument {
     /// Its value, or its source text if the value is unknown.
     pub(crate) text: String,
     pub(crate) certainty: Certainty,
+    /// It comes from an unquoted expansion or a pattern, so it may be several words, or none.
+    pub(crate) splits: bool,
 }
 
 /// How much is known about an argument.
@@ -25,12 +27,17 @@ pub(crate) enum Certainty {
 }
 
 impl Argument {
+    /// One word.
+    pub(crate) fn new(text: impl Into<String>, certainty: Certainty) -> Self {
+        Self { text: text.into(), certainty, splits: false }
+    }
+
     pub(crate) fn literal(text: impl Into<String>) -> Self {
-        Self { text: text.into(), certainty: Certainty::Literal }
+        Self::new(text, Certainty::Literal)
     }
 
     pub(crate) fn unclear(text: impl Into<String>) -> Self {
-        Self { text: text.into(), certainty: Certainty::Unclear }
+        Self::new(text, Certainty::Unclear)
     }
 
     pub(crate) fn is_unclear(&self) -> bool {
