@@ -133,6 +133,7 @@ impl Policy {
             OpinionSource::Known
             | OpinionSource::Danger(_)
             | OpinionSource::Privilege
+            | OpinionSource::NewKey
             | OpinionSource::Outside
             | OpinionSource::Unknown => self.describe_command(opinion, call),
             OpinionSource::Own => {
@@ -213,6 +214,10 @@ impl Policy {
             OpinionSource::Privilege => described(
                 format!("preset {}: elevated privileges", self.preset),
                 "It runs with more privileges than you have.",
+            ),
+            OpinionSource::NewKey => described(
+                format!("preset {}: new private keys", self.preset),
+                "It makes a private key in the workspace, or overwrites one.",
             ),
             OpinionSource::Outside => described(
                 format!("preset {}: changes outside", self.preset),

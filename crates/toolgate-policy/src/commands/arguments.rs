@@ -75,6 +75,7 @@ impl ArgumentParser<'_> {
                 }
                 Some(text) if !self.only_operands && text.starts_with("--") => self.long(text),
                 Some(text) if !self.only_operands && text.len() > 1 && text.starts_with('-') => self.short(text),
+                None if !self.only_operands && self.pattern_option(argument) => {}
                 _ => {
                     if let Some((_, role)) = begins {
                         let rest = [argument].into_iter().chain(self.coming.by_ref()).cloned().collect();
@@ -85,6 +86,22 @@ impl ArgumentParser<'_> {
                 }
             }
         }
+    }
+
+    /// `--include=*.rs`: an option whose value is a pattern that nobody quoted. It matches no file but one that is named
+    /// like this very option.
+    fn pattern_option(&mut self, argument: &Argument) -> bool {
+        let is_pattern = argument.certainty == Certainty::Pattern;
+        let Some((name, value)) =
+            argument.text.split_once('=').filter(|(name, _)| is_pattern && name.starts_with("--"))
+        else {
+            return false;
+        };
+        let OptionName::Exact(name) = self.options.resolve(name) else { return false };
+        let Some(role) = self.options.role(name).filter(|role| role.takes_value()) else { return false };
+        let value = Argument::new(value, Certainty::Pattern);
+        self.parsed.flags.push(ParsedFlag::new(name, role, Some(value)));
+        true
     }
 
     /// An argument with an unknown beginning may be a flag.
@@ -174,16 +191,35 @@ impl ArgumentParser<'_> {
         if role.value == Some(OperandRole::Command) {
             return self.nested_command(name, role, attached);
         }
-        let value = match (role.takes_value() && !role.optional, attached) {
-            (true, None) => self.coming.next().cloned(),
-            (_, attached) => attached.map(Argument::literal),
+        let is_separate = role.takes_value() && !role.optional && attached.is_none();
+        let value = match is_separate {
+            true => self.coming.next().cloned(),
+            false => attached.map(Argument::literal),
         };
+        if let Some(value) = value.as_ref().filter(|value| is_separate && self.may_be_option(value)) {
+            self.parsed.unclear.push(format!("`{}` could be an option", value.text));
+        }
         let second = role.second.and_then(|second| Some((second, self.coming.next()?.clone())));
         let role = self.unless_harmless(name, role, value.as_ref());
         self.parsed.flags.push(ParsedFlag::new(name, role, value));
         if let Some((second, value)) = second {
             let role = FlagRole { value: Some(second), ..FlagRole::default() };
             self.parsed.flags.push(ParsedFlag::new(name, role, Some(value)));
+        }
+    }
+
+    /// Whether the word after a flag, which counts as its value, may be or bring an option that matters.
+    fn may_be_option(&self, value: &Argument) -> bool {
+        if !self.options.is_risky {
+            return false;
+        }
+        match value.certainty {
+            // Should this version of the program take no value here, the next word is an option.
+            Certainty::Literal => value.text.len() > 2 && value.text.starts_with("--"),
+            // Where options have one dash and no attached value, a pattern such as `*.rs` matches none.
+            Certainty::Pattern if self.form.long => self.options.matches_any(&value.text),
+            Certainty::Pattern => value.text.starts_with(['*', '?', '[', '-']),
+            Certainty::Names | Certainty::Unclear => value.splits || !begins_plainly(&value.text),
         }
     }
 

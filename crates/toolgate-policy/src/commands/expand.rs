@@ -77,7 +77,10 @@ impl<'t> ShellReader<'t> {
     }
 
     fn join(&mut self, pieces: &[WordPiece], written: &str) -> Argument {
-        let mut draft = ArgumentBuilder::default();
+        // An empty process substitution, or one with text around it, is a name that only bash knows.
+        let is_odd =
+            |piece: &WordPiece| matches!(piece, WordPiece::Process(list) if list.0.is_empty() || pieces.len() > 1);
+        let mut draft = ArgumentBuilder { unclear: pieces.iter().any(is_odd), ..ArgumentBuilder::default() };
         pieces.iter().for_each(|piece| self.append(piece, &mut draft));
         let argument = match (draft.unclear, draft.is_pattern) {
             (true, _) => Argument::unclear(written),

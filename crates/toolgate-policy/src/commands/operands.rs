@@ -33,12 +33,20 @@ impl ShellReader<'_> {
             OperandRole::Read => self.path(part, Access::Read, argument),
             OperandRole::Write => self.path(part, Access::Write, argument),
             OperandRole::Delete => self.path(part, Access::Delete, argument),
+            OperandRole::NewKey => self.new_key(part, argument),
             OperandRole::Workdir => self.visits(part, argument),
             OperandRole::Url if argument.text.starts_with("file://") => {
                 let path = argument.text["file://".len()..].to_owned();
                 self.path(part, Access::Read, &Argument::new(path, argument.certainty));
             }
             OperandRole::Url | OperandRole::Host | OperandRole::Remote => add_host(part, role, argument),
+            OperandRole::Repository => match argument.known() {
+                Some(text) if is_local_repository(text) => {
+                    let path = text.strip_prefix("file://").unwrap_or(text);
+                    self.path(part, Access::Read, &Argument::literal(path));
+                }
+                _ => add_host(part, OperandRole::Remote, argument),
+            },
             OperandRole::Rev | OperandRole::Revpath => self.revision(part, role, argument),
             OperandRole::Dd => self.copy_operand(part, argument),
             OperandRole::Sed | OperandRole::Awk => self.script_text(part, role, argument),
@@ -52,6 +60,7 @@ impl ShellReader<'_> {
             OperandRole::Code => {
                 part.runs_code = true;
                 part.interprets_text = true;
+                part.interprets_input |= dangers::may_run_its_input(argument);
                 nested.code = true;
             }
             OperandRole::Program => {
@@ -59,6 +68,7 @@ impl ShellReader<'_> {
                 nested.code |= argument.text != "-";
                 if argument.is_unclear() || argument.text.starts_with("/dev/") {
                     part.interprets_text = true;
+                    part.interprets_input = true;
                 } else {
                     self.path(part, Access::Read, argument);
                 }
@@ -71,6 +81,7 @@ impl ShellReader<'_> {
             OperandRole::Copy | OperandRole::CopyTo | OperandRole::Cloud => self.copied(part, role, argument),
             OperandRole::Script | OperandRole::Scripts => {
                 part.interprets_text = true;
+                part.interprets_input |= argument.known().is_none();
                 match argument.known() {
                     Some("-") | Some("") => {}
                     Some(text) => nested.scripts.push(text.to_owned()),
@@ -81,6 +92,16 @@ impl ShellReader<'_> {
                 }
             }
         }
+    }
+
+    fn new_key(&mut self, part: &mut SimpleCommand, argument: &Argument) {
+        let before = part.touches.len();
+        self.path(part, Access::Write, argument);
+        let keys = part.touches[before..].iter().filter_map(|touch| match touch {
+            Touch::Path { access: Access::Write, path, pattern: false } => Some(path.clone()),
+            _ => None,
+        });
+        part.new_keys.extend(keys.collect::<Vec<_>>());
     }
 
     /// A directory that is only entered: nothing is read yet, but a sensitive one is denied.
@@ -190,6 +211,12 @@ impl ShellReader<'_> {
 fn unquoted(written: &str) -> Option<String> {
     let inner = written.strip_prefix('"')?.strip_suffix('"')?;
     Some(inner.replace("\\\"", "\"").replace("\\\\", "\\"))
+}
+
+/// Whether git takes an address for a directory of this machine. A colon before the first slash names a host.
+fn is_local_repository(address: &str) -> bool {
+    address.starts_with("file:///")
+        || !address.contains("://") && !address.split('/').next().unwrap_or_default().contains(':')
 }
 
 /// Whether a word is clearly a revision and not a path.

@@ -135,6 +135,12 @@ impl KnownOptions {
         self.complete
     }
 
+    /// Whether a file with the name of an option matches this pattern.
+    pub(super) fn matches_any(&self, pattern: &str) -> bool {
+        let glob = globset::Glob::new(pattern).map(|glob| glob.compile_matcher());
+        glob.map_or(true, |glob| self.names.keys().any(|name| glob.is_match(name)))
+    }
+
     /// Resolves a long option as written, without its value.
     pub(super) fn resolve(&self, written: &str) -> OptionName<'_> {
         if let Some((name, _)) = self.names.get_key_value(written) {

@@ -51,6 +51,7 @@ impl ShellReader<'_> {
         let Some(name) = self.name(&mut part) else {
             part.doubt("which program runs isn't known");
             part.interprets_text = true;
+            part.interprets_input = true;
             self.check_sources(&mut part, &context);
             return self.push(part);
         };
@@ -77,9 +78,20 @@ impl ShellReader<'_> {
         dangers::from_table(&mut part, &name, &arguments[skipped..], parsed);
         dangers::dangers_of_touches(&mut part, self.paths, nested.moves, nested.recursive);
         self.check_sources(&mut part, &context);
+        part.only_moves = nested.moves && self.stays_in_workspace(&part);
         part.is_wrapper = !nested.commands.is_empty() || !nested.scripts.is_empty();
         self.push(part);
         self.inside(nested, &name, &context);
+    }
+
+    /// Whether everything that a command changes is known and in the workspace.
+    fn stays_in_workspace(&self, part: &SimpleCommand) -> bool {
+        let is_inside = |touch: &Touch| match touch {
+            Touch::Path { access: Access::Read, .. } => true,
+            Touch::Path { path, .. } => self.paths.place(path).root == 0,
+            Touch::Host { .. } => false,
+        };
+        part.needs.is_empty() && part.is_known() && part.touches.iter().all(is_inside)
     }
 
     /// The program's name. A program outside the system directories may be anything, regardless of its name.
@@ -157,6 +169,9 @@ impl ShellReader<'_> {
         nested.moves = form.operands.moves();
         self.flags(part, &parsed.flags, nested);
         self.operands(part, found, nested);
+        nested.code |= parsed.commands.iter().any(|words| {
+            words.first().and_then(Argument::known).is_some_and(|module| dangers::DATA_MODULES.contains(&module))
+        });
         self.standard_input(part, form, context, nested);
         if let Some(role) = form.here {
             self.operand(part, role, &Argument::literal("."), nested);

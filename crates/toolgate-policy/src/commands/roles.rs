@@ -20,6 +20,8 @@ pub(super) enum OperandRole {
     Host,
     /// A repository: a name from the configuration, a URL, or `host:path`.
     Remote,
+    /// A repository to copy: a URL, `host:path`, or a directory.
+    Repository,
     /// A revision; `REV:PATH` reads a path.
     Rev,
     /// A revision or a path.
@@ -61,6 +63,8 @@ pub(super) enum OperandRole {
     Scripts,
     /// A format after `+`. Any other operand of `date` sets the clock.
     Clock,
+    /// A private key that is made.
+    NewKey,
     /// A git reference, which changes.
     GitRef,
     /// It decides what happens in an unknown way.

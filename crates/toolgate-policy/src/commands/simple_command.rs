@@ -118,7 +118,13 @@ pub(crate) struct SimpleCommand {
     pub(crate) runs_code: bool,
     /// The code that it runs is given to it as text, so a prefix of its words means nothing.
     pub(crate) interprets_text: bool,
+    /// The code that it runs is its standard input.
+    pub(crate) interprets_input: bool,
     pub(crate) touches: Vec<Touch>,
+    /// What it deletes it only moves to another place in the workspace.
+    pub(crate) only_moves: bool,
+    /// The keys that it makes.
+    pub(crate) new_keys: Vec<String>,
     /// It reads files whose names come from elsewhere.
     pub(crate) names: bool,
     pub(crate) needs: Vec<Need>,
