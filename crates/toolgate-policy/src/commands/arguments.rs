@@ -36,7 +36,7 @@ impl ParsedFlag {
 
 /// Parses the arguments after the words that name the form.
 pub(super) fn parse_arguments(known: &'static KnownForm, arguments: &[Argument]) -> ParsedArguments {
-    let (form, options) = (known.form, &known.options);
+    let (form, options) = (known.form, known.options());
     let parsed = ParsedArguments::default();
     let mut parser = ArgumentParser { form, options, parsed, coming: arguments.iter(), only_operands: form.quiet };
     if let Some(file) = arguments.iter().find(|argument| form.response_files && may_be_response_file(argument)) {

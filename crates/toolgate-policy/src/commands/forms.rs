@@ -2,7 +2,7 @@
 //! program or subcommand; [`super::arguments`] tells them apart.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use serde::Deserialize;
 
@@ -161,7 +161,17 @@ pub(super) struct KnownForm {
     /// The words after the program that name it.
     pub(super) words: Vec<&'static str>,
     pub(super) form: &'static CommandForm,
-    pub(super) options: KnownOptions,
+    /// The entire name, and all forms that have it.
+    name: &'static str,
+    alike: Vec<&'static CommandForm>,
+    options: OnceLock<KnownOptions>,
+}
+
+impl KnownForm {
+    /// Its options, gathered when they are first needed: most programs never are.
+    pub(super) fn options(&self) -> &KnownOptions {
+        self.options.get_or_init(|| KnownOptions::new(self.name, self.form, &self.alike))
+    }
 }
 
 /// All known forms, by program.
@@ -191,8 +201,8 @@ impl ProgramCatalog {
             let program = words.next().unwrap_or_default();
             let words: Vec<&str> = words.collect();
             for form in forms {
-                let options = KnownOptions::new(name, form, forms);
-                programs.entry(program).or_default().push(KnownForm { words: words.clone(), form, options });
+                let (words, alike, options) = (words.clone(), forms.clone(), OnceLock::new());
+                programs.entry(program).or_default().push(KnownForm { words, form, name, alike, options });
             }
         }
         // More words mean more knowledge; a stable sort keeps the tables' order among equals.

@@ -187,7 +187,7 @@ mod tests {
             ("sort", &[], "--no-output", OptionName::Unknown),
         ] {
             let forms = KNOWLEDGE.forms(program).iter().filter(|known| known.words == words);
-            let mut resolved = forms.map(|known| known.options.resolve(written)).peekable();
+            let mut resolved = forms.map(|known| known.options().resolve(written)).peekable();
             assert!(resolved.peek().is_some(), "{program} {words:?}");
             assert!(resolved.all(|name| name == expected), "{program} {words:?} {written}");
         }
