@@ -113,6 +113,9 @@ fn none_of_these_passes_as_plain_reading() {
         "mkdir -",
         "gawk -d '{print}' a.txt",
         "gawk -o '{print}' a.txt",
+        "file -p a.txt",
+        "wdiff a.txt b.txt",
+        "for i in *; do 7z t a.tar \"$i\"; done",
     ] {
         let verdict = judge(&policy, command);
         assert_eq!(verdict.decision, Deny, "{command}: {}", verdict.decided_by.reason);
