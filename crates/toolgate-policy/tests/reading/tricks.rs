@@ -115,6 +115,8 @@ fn none_of_these_passes_as_plain_reading() {
         "gawk -o '{print}' a.txt",
         "file -p a.txt",
         "wdiff a.txt b.txt",
+        "openssl req -new -subject",
+        "openssl enc -aes-256-cbc",
         "for i in *; do 7z t a.tar \"$i\"; done",
     ] {
         let verdict = judge(&policy, command);
