@@ -14,6 +14,7 @@ mod command_line;
 mod documents;
 mod fuzz;
 mod house;
+mod oracle;
 mod schemathesis;
 mod setup;
 mod skip;
@@ -42,6 +43,8 @@ enum Chore {
     Fuzz(fuzz::FuzzOptions),
     /// Try random sequences of calls, commands, undos, kills and other people's work on a model of the workspace
     Chaos(chaos::ChaosOptions),
+    /// Run commands that are judged plain reading in throw-away roots, where nothing may change
+    Oracle(oracle::OracleOptions),
     /// Run a benchmark; without a name, list them
     Bench(bench::BenchOptions),
     /// Measure how easy the code is to find one's way in: crates, type names, functions, files
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Chore::Setup => setup::install(),
         Chore::Fuzz(options) => fuzz::run(&options),
         Chore::Chaos(options) => chaos::run(&options),
+        Chore::Oracle(options) => oracle::run(&options),
         Chore::Bench(options) => bench::run(&options),
         Chore::House(options) => house::run(&options),
     };

@@ -26,6 +26,10 @@ const PACKAGES: &[Package] = &[
     Package { command: "strace", apt: "strace", why: "tests kill a process after one exact system call" },
     Package { command: "unshare", apt: "util-linux", why: "tests make namespaces of their own" },
     Package { command: "mount", apt: "mount", why: "tests make small and read-only file systems" },
+    Package { command: "nm", apt: "binutils", why: "the oracle runs programs that only read, to see that they do" },
+    Package { command: "gawk", apt: "gawk", why: "the oracle runs programs that only read, to see that they do" },
+    Package { command: "xz", apt: "xz-utils", why: "the oracle makes archives to read" },
+    Package { command: "bzip2", apt: "bzip2", why: "the oracle makes archives to read" },
     Package { command: "npm", apt: "npm", why: "tests talk to real clients of MCP" },
     Package {
         command: "python3",

@@ -49,7 +49,8 @@ settings! {
         "These tools don't exist. Patterns are allowed.";
 
     NETWORK_ALLOW: Vec<String> = Vec::new(), "network.allow", Approve, |config| Some(config.network.allow.clone()),
-        "Hosts that need no asking: a domain, `*.domain`, an address or a range, without scheme and port.";
+        "Hosts that need no asking: a domain, `*.domain`, an address or a range, without scheme and port, or `@registries` \
+         for the usual package registries.";
 
     COMMANDS_ALLOW: Vec<String> = Vec::new(), "commands.allow", Approve, |config| Some(config.commands.allow.clone()),
         "Commands that need no asking, by the words they begin with, such as `git status`.";

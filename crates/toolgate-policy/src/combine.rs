@@ -2,10 +2,12 @@
 //! the opinions worth reporting are put into words.
 
 use toolgate_config::UnknownCommandAction;
-use toolgate_contract::{Decision, ErrorCode, Finding, Layer, Permission, RuleName, Verdict};
+use toolgate_contract::{Decision, Effect, ErrorCode, Finding, Layer, Permission, RuleName, Verdict};
 
 use crate::call_effects::CallEffects;
 use crate::commands::SimpleCommand;
+use crate::host::Host;
+use crate::host_sets;
 use crate::judge::PolicyRequest;
 use crate::opinion::{Opinion, OpinionSource, Topic};
 use crate::policy::{Policy, sensitive_match_name};
@@ -49,6 +51,15 @@ fn power(permission: Permission) -> u8 {
     }
 }
 
+/// Offers the set of hosts where a person is asked about one of them.
+const REGISTRIES_HINT: &str =
+    " This one is a package registry: `network.allow = [\"@registries\"]` in your configuration allows them all.";
+
+fn is_registry(effect: Option<&Effect>) -> bool {
+    let Some(Effect::Connect { host, .. }) = effect else { return false };
+    Host::read(host).is_ok_and(|host| host_sets::contains(host_sets::REGISTRIES, &host.to_string()))
+}
+
 impl Policy {
     /// Makes the verdict. Among equally strict opinions it reports, in this order of preference: an approval that was
     /// needed, a rule rather than the baseline, the layer with most authority, the most powerful permission that the
@@ -89,10 +100,14 @@ impl Policy {
     }
 
     fn finding(&self, opinion: &Opinion, request: &PolicyRequest<'_>, call: &CallEffects<'_>) -> Finding {
-        let (name, reason, code) = self.words(opinion, request, call);
+        let (name, mut reason, code) = self.words(opinion, request, call);
+        let effect = opinion.effect.map(|index| call.effects[index].effect.clone());
+        if opinion.decision == Decision::Ask && is_registry(effect.as_ref()) {
+            reason.push_str(REGISTRIES_HINT);
+        }
         Finding {
             decision: opinion.decision,
-            effect: opinion.effect.map(|index| call.effects[index].effect.clone()),
+            effect,
             name,
             reason,
             code: (opinion.decision == Decision::Deny).then_some(code),
@@ -133,6 +148,7 @@ impl Policy {
             OpinionSource::Known
             | OpinionSource::Danger(_)
             | OpinionSource::Privilege
+            | OpinionSource::NewKey
             | OpinionSource::Outside
             | OpinionSource::Unknown => self.describe_command(opinion, call),
             OpinionSource::Own => {
@@ -213,6 +229,10 @@ impl Policy {
             OpinionSource::Privilege => described(
                 format!("preset {}: elevated privileges", self.preset),
                 "It runs with more privileges than you have.",
+            ),
+            OpinionSource::NewKey => described(
+                format!("preset {}: new private keys", self.preset),
+                "It makes a private key in the workspace, or overwrites one.",
             ),
             OpinionSource::Outside => described(
                 format!("preset {}: changes outside", self.preset),

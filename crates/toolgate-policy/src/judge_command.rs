@@ -53,7 +53,7 @@ impl Policy {
                 match touch {
                     // The connection stays inside the sandbox, so nobody is asked.
                     Touch::Host { name, .. } if command.is_own_loopback(name) => {}
-                    _ => self.on_touch(number, touch, opinions),
+                    _ => self.on_touch(number, touch, &part.part, opinions),
                 }
             }
         }
@@ -128,15 +128,23 @@ impl Policy {
         opinions.push(about(index, decision, layer, OpinionSource::Unknown));
     }
 
-    fn on_touch(&self, number: usize, touch: &Touch, opinions: &mut Vec<Opinion>) {
+    fn on_touch(&self, number: usize, touch: &Touch, part: &SimpleCommand, opinions: &mut Vec<Opinion>) {
         match touch {
             Touch::Host { name, .. } => {
                 self.on_permission(Permission::NetConnect, Some(number), opinions);
                 self.on_host(number, name, opinions);
             }
             Touch::Path { access, path, pattern } => {
-                self.on_permission(permission(*access), Some(number), opinions);
+                // Nothing is lost by a move inside the workspace.
+                let changes = if part.only_moves && *access == Access::Delete { Access::Write } else { *access };
+                self.on_permission(permission(changes), Some(number), opinions);
                 let place = self.paths.place(path);
+                if part.new_keys.contains(path)
+                    && place.root == 0
+                    && find_sensitive(*access, &place, &self.excepts).is_some()
+                {
+                    return self.on_new_key(number, &place, opinions);
+                }
                 if let Some(hit) = pattern.then(|| find_sensitive_pattern(*access, &place, &self.excepts)).flatten() {
                     opinions.push(about(number, Decision::Deny, Layer::Builtin, OpinionSource::SensitivePath(hit)));
                 }
@@ -146,6 +154,14 @@ impl Policy {
                 }
             }
         }
+    }
+
+    /// A new private key is no secret of anybody's yet, but a person should know of it: where a key that is there would
+    /// be denied, a person is asked.
+    fn on_new_key(&self, number: usize, place: &WorkspacePath, opinions: &mut Vec<Opinion>) {
+        let decision = preset::outside_boundary(self.preset);
+        opinions.push(about(number, decision, Layer::Builtin, OpinionSource::NewKey));
+        self.on_path_rules(number, Access::Write, place, None, opinions);
     }
 
     /// Judges a path outside all roots. The sandbox decides whether it can be read; a change needs a decision.

@@ -39,6 +39,7 @@ mod compile;
 mod egress;
 mod explain;
 mod host;
+mod host_sets;
 mod judge;
 mod judge_command;
 mod opinion;

@@ -56,6 +56,8 @@ pub(crate) enum OpinionSource {
     Danger(usize),
     /// More privileges than the user has.
     Privilege,
+    /// A private key that a command makes.
+    NewKey,
     /// A change outside all roots.
     Outside,
     /// The setting for commands that can't be analyzed.

@@ -1,6 +1,7 @@
 //! Tells flags, their values and operands apart, as a form describes them.
 
-use super::forms::{CommandForm, FlagTable};
+use super::forms::{CommandForm, FlagTable, KnownForm};
+use super::options::{KnownOptions, OptionName};
 use super::roles::{FlagRole, OperandRole};
 use super::simple_command::{Argument, Certainty};
 
@@ -23,18 +24,40 @@ pub(super) struct ParsedFlag {
     pub(super) name: String,
     pub(super) role: FlagRole,
     pub(super) value: Option<Argument>,
+    /// The option that it turns off again, if it is a negation.
+    pub(super) negates: Option<String>,
+}
+
+impl ParsedFlag {
+    fn new(name: &str, role: FlagRole, value: Option<Argument>) -> Self {
+        Self { name: name.to_owned(), role, value, negates: None }
+    }
 }
 
 /// Parses the arguments after the words that name the form.
-pub(super) fn parse_arguments(form: &CommandForm, arguments: &[Argument]) -> ParsedArguments {
-    let mut sorter =
-        ArgumentParser { form, parsed: ParsedArguments::default(), coming: arguments.iter(), only_operands: false };
-    sorter.run();
-    sorter.parsed
+pub(super) fn parse_arguments(known: &'static KnownForm, arguments: &[Argument]) -> ParsedArguments {
+    let (form, options) = (known.form, known.options());
+    let parsed = ParsedArguments::default();
+    let mut parser = ArgumentParser { form, options, parsed, coming: arguments.iter(), only_operands: form.quiet };
+    if let Some(file) = arguments.iter().find(|argument| form.response_files && may_be_response_file(argument)) {
+        parser.parsed.unclear.push(format!("`{}` may stand for the options in a file", file.text));
+    }
+    parser.run();
+    parser.parsed
+}
+
+/// Whether an argument is `@FILE`, or may be.
+fn may_be_response_file(argument: &Argument) -> bool {
+    match argument.certainty {
+        Certainty::Literal => argument.text.starts_with('@'),
+        Certainty::Pattern => argument.text.starts_with(['*', '?', '[', '@']),
+        Certainty::Names | Certainty::Unclear => true,
+    }
 }
 
 struct ArgumentParser<'a> {
-    form: &'a CommandForm,
+    form: &'static CommandForm,
+    options: &'static KnownOptions,
     parsed: ParsedArguments,
     coming: std::slice::Iter<'a, Argument>,
     only_operands: bool,
@@ -52,6 +75,7 @@ impl ArgumentParser<'_> {
                 }
                 Some(text) if !self.only_operands && text.starts_with("--") => self.long(text),
                 Some(text) if !self.only_operands && text.len() > 1 && text.starts_with('-') => self.short(text),
+                None if !self.only_operands && self.pattern_option(argument) => {}
                 _ => {
                     if let Some((_, role)) = begins {
                         let rest = [argument].into_iter().chain(self.coming.by_ref()).cloned().collect();
@@ -64,14 +88,30 @@ impl ArgumentParser<'_> {
         }
     }
 
+    /// `--include=*.rs`: an option whose value is a pattern that nobody quoted. It matches no file but one that is named
+    /// like this very option.
+    fn pattern_option(&mut self, argument: &Argument) -> bool {
+        let is_pattern = argument.certainty == Certainty::Pattern;
+        let Some((name, value)) =
+            argument.text.split_once('=').filter(|(name, _)| is_pattern && name.starts_with("--"))
+        else {
+            return false;
+        };
+        let OptionName::Exact(name) = self.options.resolve(name) else { return false };
+        let Some(role) = self.options.role(name).filter(|role| role.takes_value()) else { return false };
+        let value = Argument::new(value, Certainty::Pattern);
+        self.parsed.flags.push(ParsedFlag::new(name, role, Some(value)));
+        true
+    }
+
     /// An argument with an unknown beginning may be a flag.
     fn operand(&mut self, argument: &Argument) {
         let may_be_flag = match argument.certainty {
             Certainty::Literal => false,
             Certainty::Pattern => argument.text.starts_with(['*', '?', '[', '-']),
-            Certainty::Names | Certainty::Unclear => true,
+            Certainty::Names | Certainty::Unclear => argument.splits || !begins_plainly(&argument.text),
         };
-        if may_be_flag && !self.only_operands && !self.form.quiet && self.form.is_risky() {
+        if may_be_flag && !self.only_operands && self.options.is_risky {
             self.parsed.unclear.push(format!("`{}` could be an option", argument.text));
         }
         let role = self.form.operands.role(self.parsed.operands.len(), usize::MAX);
@@ -85,10 +125,33 @@ impl ArgumentParser<'_> {
             Some((name, value)) => (name, Some(value)),
             None => (text, None),
         };
-        let flags = &self.form.flags;
-        let found = flags.role(name).map(|role| (name, role)).or_else(|| flags.abbreviated(name));
-        match found {
-            Some((name, role)) => self.found(name, role, attached.map(str::to_owned)),
+        match self.options.resolve(name) {
+            OptionName::Exact(name) => self.known(name, attached),
+            OptionName::Abbreviated(full) => {
+                let role = self.options.role(full).unwrap_or_default();
+                // The next word is its value only if no option of the program has exactly this name.
+                let takes_next = role.takes_value() && !role.optional && attached.is_none();
+                if takes_next || !self.options.is_complete() && self.options.strict {
+                    self.parsed.unclear.push(format!("`{name}` may be short for `{full}`"));
+                }
+                self.known(full, attached);
+            }
+            OptionName::Negated(positive) => {
+                let flag = ParsedFlag::new(name, FlagRole::default(), None);
+                self.parsed.flags.push(ParsedFlag { negates: Some(positive.to_owned()), ..flag });
+            }
+            OptionName::Ambiguous => {
+                self.parsed.unclear.push(format!("`{name}` is short for several options"));
+                self.unlisted(name);
+            }
+            OptionName::Unknown => self.unlisted(name),
+        }
+    }
+
+    /// An option by its complete name, which this form or another one of the program describes.
+    fn known(&mut self, name: &str, attached: Option<&str>) {
+        match self.options.role(name) {
+            Some(role) => self.found(name, role, attached.map(str::to_owned)),
             None => self.unlisted(name),
         }
     }
@@ -98,12 +161,12 @@ impl ArgumentParser<'_> {
         if self.form.numbers && is_number(text, '-') {
             return;
         }
-        if let Some(role) = self.form.flags.role(text) {
+        if let Some(role) = self.options.role(text) {
             return self.found(text, role, None);
         }
         if self.form.long {
             return match text.split_once('=') {
-                Some((name, value)) => match self.form.flags.role(name) {
+                Some((name, value)) => match self.options.role(name) {
                     Some(role) => self.found(name, role, Some(value.to_owned())),
                     None => self.unlisted(name),
                 },
@@ -112,7 +175,7 @@ impl ArgumentParser<'_> {
         }
         for (at, letter) in text.char_indices().skip(1) {
             let name = format!("-{letter}");
-            match self.form.flags.role(&name) {
+            match self.options.role(&name) {
                 Some(role) if role.takes_value() && (!role.optional || !text[at + letter.len_utf8()..].is_empty()) => {
                     let attached = &text[at + letter.len_utf8()..];
                     let attached = (!attached.is_empty()).then(|| attached.to_owned());
@@ -128,16 +191,35 @@ impl ArgumentParser<'_> {
         if role.value == Some(OperandRole::Command) {
             return self.nested_command(name, role, attached);
         }
-        let value = match (role.takes_value() && !role.optional, attached) {
-            (true, None) => self.coming.next().cloned(),
-            (_, attached) => attached.map(Argument::literal),
+        let is_separate = role.takes_value() && !role.optional && attached.is_none();
+        let value = match is_separate {
+            true => self.coming.next().cloned(),
+            false => attached.map(Argument::literal),
         };
+        if let Some(value) = value.as_ref().filter(|value| is_separate && self.may_be_option(value)) {
+            self.parsed.unclear.push(format!("`{}` could be an option", value.text));
+        }
         let second = role.second.and_then(|second| Some((second, self.coming.next()?.clone())));
         let role = self.unless_harmless(name, role, value.as_ref());
-        self.parsed.flags.push(ParsedFlag { name: name.to_owned(), role, value });
+        self.parsed.flags.push(ParsedFlag::new(name, role, value));
         if let Some((second, value)) = second {
             let role = FlagRole { value: Some(second), ..FlagRole::default() };
-            self.parsed.flags.push(ParsedFlag { name: name.to_owned(), role, value: Some(value) });
+            self.parsed.flags.push(ParsedFlag::new(name, role, Some(value)));
+        }
+    }
+
+    /// Whether the word after a flag, which counts as its value, may be or bring an option that matters.
+    fn may_be_option(&self, value: &Argument) -> bool {
+        if !self.options.is_risky {
+            return false;
+        }
+        match value.certainty {
+            // Should this version of the program take no value here, the next word is an option.
+            Certainty::Literal => value.text.len() > 2 && value.text.starts_with("--"),
+            // Where options have one dash and no attached value, a pattern such as `*.rs` matches none.
+            Certainty::Pattern if self.form.long => self.options.matches_any(&value.text),
+            Certainty::Pattern => value.text.starts_with(['*', '?', '[', '-']),
+            Certainty::Names | Certainty::Unclear => value.splits || !begins_plainly(&value.text),
         }
     }
 
@@ -153,11 +235,7 @@ impl ArgumentParser<'_> {
             words.push(word.clone());
         }
         self.parsed.commands.push(words);
-        self.parsed.flags.push(ParsedFlag {
-            name: name.to_owned(),
-            role: FlagRole { value: None, ..role },
-            value: None,
-        });
+        self.parsed.flags.push(ParsedFlag::new(name, FlagRole { value: None, ..role }, None));
     }
 
     fn unless_harmless(&self, name: &str, role: FlagRole, value: Option<&Argument>) -> FlagRole {
@@ -168,11 +246,16 @@ impl ArgumentParser<'_> {
     }
 
     fn unlisted(&mut self, name: &str) {
-        if self.form.strict {
+        if self.options.strict {
             self.parsed.unclear.push(format!("the option `{name}` isn't known"));
         }
-        self.parsed.flags.push(ParsedFlag { name: name.to_owned(), role: FlagRole::default(), value: None });
+        self.parsed.flags.push(ParsedFlag::new(name, FlagRole::default(), None));
     }
+}
+
+/// Whether a word begins with text that is certain and isn't a dash: `src/$name`.
+fn begins_plainly(written: &str) -> bool {
+    written.starts_with(|letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '/' | '.' | '_'))
 }
 
 /// `-5` or `+5`.
@@ -229,7 +312,7 @@ pub(super) fn parse_globals(
             (_, attached) => attached.map(Argument::literal),
         };
         let role = if is_harmless(harmless, &name, value.as_ref()) { FlagRole::default() } else { role };
-        found.push(ParsedFlag { name, role, value });
+        found.push(ParsedFlag::new(&name, role, value));
     }
     (found, at.min(arguments.len()))
 }

@@ -174,7 +174,8 @@ impl<'t> ShellReader<'t> {
             Certainty::Pattern => true,
             Certainty::Literal => false,
         };
-        if argument.text == "-" && !pattern || argument.text.is_empty() {
+        // For input, `-` is what the command is fed with; `tee -` and `cp a -` make a file of that name.
+        if argument.text == "-" && access == Access::Read || argument.text.is_empty() {
             return;
         }
         let directories = match (&part.directory, &self.shell.directories) {

@@ -218,13 +218,59 @@ fn is_device(path: &str) -> bool {
         && !matches!(name, "random" | "urandom" | "ptmx" | "tcp" | "udp")
 }
 
+/// Whether what a command prints comes from the network or out of a decoder.
+pub(super) fn is_foreign(source: &SimpleCommand) -> bool {
+    let name = source.words.first().and_then(Argument::known).unwrap_or_default();
+    source.reaches_out() || DECODERS.contains(&name.rsplit('/').next().unwrap_or(name))
+}
+
+/// The danger of running such text.
+pub(super) fn code_from_elsewhere() -> Danger {
+    danger("deny running code from elsewhere", "It runs text that nobody could inspect before.")
+}
+
+/// Words with which code in an argument may run the data that it reads.
+const RUNS_DATA: &[&str] = &[
+    "exec",
+    "execSync",
+    "execFileSync",
+    "eval",
+    "instance_eval",
+    "class_eval",
+    "system",
+    "popen",
+    "subprocess",
+    "spawn",
+    "spawnSync",
+    "child_process",
+    "Function",
+    "runInThisContext",
+    "runInNewContext",
+    "runInContext",
+    "__import__",
+    "importlib",
+    "pickle",
+    "marshal",
+    "runpy",
+    "ctypes",
+    "qx",
+];
+
+/// Whether code in an argument may run what it reads from its input.
+pub(super) fn may_run_its_input(code: &Argument) -> bool {
+    let words = |text: &str| {
+        let mut words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+        words.any(|word| RUNS_DATA.contains(&word))
+    };
+    code.known().is_none_or(words)
+}
+
+/// Modules of Python that read their input as data.
+pub(super) const DATA_MODULES: &[&str] = &["json.tool", "base64", "gzip", "quopri", "tarfile", "zipfile", "calendar"];
+
 /// Denies running code that comes straight from the network or a decoder.
 pub(super) fn dangers_of_sources<'a>(part: &mut SimpleCommand, mut sources: impl Iterator<Item = &'a SimpleCommand>) {
-    let is_decoder = |source: &SimpleCommand| {
-        let name = source.words.first().and_then(Argument::known).unwrap_or_default();
-        DECODERS.contains(&name.rsplit('/').next().unwrap_or(name))
-    };
-    if let Some(source) = sources.find(|source| source.reaches_out() || is_decoder(source)) {
+    if let Some(source) = sources.find(|source| is_foreign(source)) {
         let reason = match source.reaches_out() {
             true => "It runs code straight from the network, before anyone can inspect it.",
             false => "It decodes text and runs it, before anyone can inspect it.",

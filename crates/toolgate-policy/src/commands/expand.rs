@@ -29,6 +29,24 @@ impl ArgumentBuilder {
     }
 }
 
+/// Whether a piece of a word may become several words.
+fn splits(piece: &WordPiece) -> bool {
+    match piece {
+        WordPiece::Variable { name, quoted } | WordPiece::Expansion { name, quoted, .. } => {
+            // `"$@"` is as many words as there are arguments.
+            !quoted || name.contains('@')
+        }
+        WordPiece::Substitution { quoted, .. } => !quoted,
+        WordPiece::Glob(_) | WordPiece::Unread(_) => true,
+        WordPiece::Text(_)
+        | WordPiece::Brace(_)
+        | WordPiece::Tilde(_)
+        | WordPiece::Number
+        | WordPiece::Process(_)
+        | WordPiece::Arithmetic(..) => false,
+    }
+}
+
 impl<'t> ShellReader<'t> {
     pub(super) fn expand_all(&mut self, words: &'t [ShellWord]) -> Vec<Argument> {
         words.iter().flat_map(|word| self.expand(word)).collect()
@@ -46,7 +64,9 @@ impl<'t> ShellReader<'t> {
             return value.split_ascii_whitespace().map(Argument::literal).collect();
         }
         self.visit_nested(&word.pieces);
-        let Some(alternatives) = alternatives(&word.pieces) else { return vec![Argument::unclear(&word.written)] };
+        let Some(alternatives) = alternatives(&word.pieces) else {
+            return vec![Argument { splits: true, ..Argument::unclear(&word.written) }];
+        };
         alternatives.iter().map(|pieces| self.join(pieces, &word.written)).collect()
     }
 
@@ -57,14 +77,18 @@ impl<'t> ShellReader<'t> {
     }
 
     fn join(&mut self, pieces: &[WordPiece], written: &str) -> Argument {
-        let mut draft = ArgumentBuilder::default();
+        // An empty process substitution, or one with text around it, is a name that only bash knows.
+        let is_odd =
+            |piece: &WordPiece| matches!(piece, WordPiece::Process(list) if list.0.is_empty() || pieces.len() > 1);
+        let mut draft = ArgumentBuilder { unclear: pieces.iter().any(is_odd), ..ArgumentBuilder::default() };
         pieces.iter().for_each(|piece| self.append(piece, &mut draft));
-        match (draft.unclear, draft.is_pattern) {
+        let argument = match (draft.unclear, draft.is_pattern) {
             (true, _) => Argument::unclear(written),
-            (false, true) if draft.is_names => Argument { text: written.to_owned(), certainty: Certainty::Names },
-            (false, true) => Argument { text: draft.pattern, certainty: Certainty::Pattern },
-            (false, false) => Argument::literal(draft.text),
-        }
+            (false, true) if draft.is_names => Argument::new(written, Certainty::Names),
+            (false, true) => Argument::new(draft.pattern, Certainty::Pattern),
+            (false, false) => return Argument::literal(draft.text),
+        };
+        Argument { splits: pieces.iter().any(splits), ..argument }
     }
 
     fn append(&mut self, piece: &WordPiece, draft: &mut ArgumentBuilder) {

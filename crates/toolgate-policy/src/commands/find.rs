@@ -48,7 +48,7 @@ fn what_is_found(start: &Argument, parsed: &ParsedArguments) -> Argument {
         [name] if !negates && name.known().is_some_and(|name| !matches!(name, "*" | ".*" | "*.*" | "?*")) => {
             let text = format!("{}/{}", start.text.trim_end_matches('/'), name.text);
             let certainty = if start.is_unclear() { Certainty::Unclear } else { Certainty::Pattern };
-            Argument { text, certainty }
+            Argument::new(text, certainty)
         }
         _ => start.clone(),
     }
@@ -56,9 +56,7 @@ fn what_is_found(start: &Argument, parsed: &ParsedArguments) -> Argument {
 
 fn everything_in(found: &Argument) -> Argument {
     match found.certainty {
-        Certainty::Literal => {
-            Argument { text: format!("{}/*", found.text.trim_end_matches('/')), certainty: Certainty::Pattern }
-        }
+        Certainty::Literal => Argument::new(format!("{}/*", found.text.trim_end_matches('/')), Certainty::Pattern),
         _ => found.clone(),
     }
 }

@@ -2,10 +2,11 @@
 //! program or subcommand; [`super::arguments`] tells them apart.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use serde::Deserialize;
 
+use super::options::KnownOptions;
 use super::roles::{FlagRole, OperandRole, OperandRoles};
 use super::simple_command::Need;
 
@@ -42,15 +43,22 @@ pub(super) struct CommandForm {
     pub(super) with: Vec<String>,
     #[serde(default)]
     pub(super) without: Vec<String>,
+    /// The flags are an allow-list: some other option does more than print.
     #[serde(default)]
     pub(super) strict: bool,
+    /// No option of it does more than print, whatever its name.
+    #[serde(default)]
+    pub(super) lenient: bool,
+    /// `@FILE` among its arguments stands for the content of that file.
+    #[serde(default)]
+    pub(super) response_files: bool,
     #[serde(default)]
     pub(super) long: bool,
     #[serde(default)]
     pub(super) numbers: bool,
     /// What happens to the directory that it runs in.
     pub(super) here: Option<OperandRole>,
-    /// An argument with an unknown value is never an option.
+    /// All arguments are operands: those of `test`, whose operators look like options.
     #[serde(default)]
     pub(super) quiet: bool,
     /// `+x` is an option too.
@@ -112,22 +120,20 @@ impl FlagTable {
         self.0.get(name).copied()
     }
 
-    /// The risky flag that an abbreviated long name may mean. Harmless flags aren't considered: a different flag with
-    /// the same beginning would take the next operand for its value.
-    pub(super) fn abbreviated(&self, name: &str) -> Option<(&str, FlagRole)> {
-        let longer = self.0.range(name.to_owned()..).take_while(|(known, _)| known.starts_with(name));
-        longer.map(|(known, role)| (known.as_str(), *role)).find(|(_, role)| role.is_risky())
+    /// The names of all flags.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = FlagRole> + '_ {
-        self.0.values().copied()
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, FlagRole)> {
+        self.0.iter().map(|(name, role)| (name.as_str(), *role))
     }
 }
 
 impl CommandForm {
-    /// Whether some argument could make it do more than its operands show.
-    pub(super) fn is_risky(&self) -> bool {
-        self.strict || self.flags.iter().any(FlagRole::is_risky) || self.operands.is_risky()
+    /// The options that decide whether this form is meant.
+    pub(super) fn conditions(&self) -> impl Iterator<Item = &str> {
+        self.with.iter().chain(&self.without).map(String::as_str)
     }
 }
 
@@ -150,9 +156,27 @@ struct ProgramTable {
     globals: Vec<GlobalFlags>,
 }
 
+/// One form under one of its names.
+pub(super) struct KnownForm {
+    /// The words after the program that name it.
+    pub(super) words: Vec<&'static str>,
+    pub(super) form: &'static CommandForm,
+    /// The entire name, and all forms that have it.
+    name: &'static str,
+    alike: Vec<&'static CommandForm>,
+    options: OnceLock<KnownOptions>,
+}
+
+impl KnownForm {
+    /// Its options, gathered when they are first needed: most programs never are.
+    pub(super) fn options(&self) -> &KnownOptions {
+        self.options.get_or_init(|| KnownOptions::new(self.name, self.form, &self.alike))
+    }
+}
+
 /// All known forms, by program.
 pub(super) struct ProgramCatalog {
-    programs: HashMap<&'static str, Vec<(Vec<&'static str>, &'static CommandForm)>>,
+    programs: HashMap<&'static str, Vec<KnownForm>>,
     globals: HashMap<&'static str, &'static GlobalFlags>,
 }
 
@@ -167,16 +191,22 @@ pub(super) static KNOWLEDGE: LazyLock<ProgramCatalog> = LazyLock::new(|| Program
 
 impl ProgramCatalog {
     fn new(tables: &'static [ProgramTable]) -> Self {
-        let mut programs: HashMap<_, Vec<(Vec<_>, &'static CommandForm)>> = HashMap::new();
+        let mut by_name: BTreeMap<&'static str, Vec<&'static CommandForm>> = BTreeMap::new();
         for form in tables.iter().flat_map(|table| &table.form) {
-            for name in &form.programs {
-                let mut words = name.split_whitespace();
-                let program = words.next().unwrap_or_default();
-                programs.entry(program).or_default().push((words.collect(), form));
+            form.programs.iter().for_each(|name| by_name.entry(name).or_default().push(form));
+        }
+        let mut programs: HashMap<_, Vec<KnownForm>> = HashMap::new();
+        for (name, forms) in &by_name {
+            let mut words = name.split_whitespace();
+            let program = words.next().unwrap_or_default();
+            let words: Vec<&str> = words.collect();
+            for form in forms {
+                let (words, alike, options) = (words.clone(), forms.clone(), OnceLock::new());
+                programs.entry(program).or_default().push(KnownForm { words, form, name, alike, options });
             }
         }
         // More words mean more knowledge; a stable sort keeps the tables' order among equals.
-        programs.values_mut().for_each(|forms| forms.sort_by_key(|(words, _)| std::cmp::Reverse(words.len())));
+        programs.values_mut().for_each(|forms| forms.sort_by_key(|known| std::cmp::Reverse(known.words.len())));
         let globals = tables.iter().flat_map(|table| &table.globals);
         Self { programs, globals: globals.map(|globals| (globals.program.as_str(), globals)).collect() }
     }
@@ -185,8 +215,8 @@ impl ProgramCatalog {
         self.globals.get(program).copied()
     }
 
-    /// The forms of a program, the longest first, each with its words after the program.
-    pub(super) fn forms(&self, program: &str) -> &[(Vec<&'static str>, &'static CommandForm)] {
+    /// The forms of a program, those with most words first.
+    pub(super) fn forms(&self, program: &str) -> &[KnownForm] {
         self.programs.get(program).map_or(&[], Vec::as_slice)
     }
 }

@@ -103,7 +103,7 @@ impl ShellReader<'_> {
         let is_plain = |text: &&String| !text.contains(['"', '\'', '\\', ',']) && replaces.is_none();
         let given: Vec<Argument> = match self.input.as_ref().filter(is_plain) {
             Some(text) => text.split_ascii_whitespace().map(Argument::literal).collect(),
-            None => vec![Argument { text: replaces.unwrap_or("…").to_owned(), certainty }],
+            None => vec![Argument::new(replaces.unwrap_or("…"), certainty)],
         };
         let Some(replaced) = replaces else { return [words, given].concat() };
         if words.iter().any(|word| word.text.contains(replaced) && word.text != replaced) {
@@ -128,6 +128,8 @@ impl ShellReader<'_> {
         reader.level = self.level;
         reader.depth = self.depth + 1;
         reader.concurrent = self.concurrent;
+        let upstream = self.parts.get(self.upstream.clone()).unwrap_or_default();
+        reader.foreign_input = self.foreign_input || upstream.iter().any(dangers::is_foreign);
         reader.shell.uncertainty = reader.shell.uncertainty.or_else(|| self.shell.uncertainty.clone());
         reader.steps = self.steps;
         if here {
@@ -156,8 +158,11 @@ impl ShellReader<'_> {
             return;
         }
         let inner = self.parts.get(context.inner.clone()).unwrap_or_default();
-        let upstream = self.parts.get(self.upstream.clone()).unwrap_or_default();
+        let upstream = self.parts.get(self.upstream.clone()).filter(|_| part.interprets_input).unwrap_or_default();
         dangers::dangers_of_sources(part, inner.iter().chain(upstream));
+        if part.interprets_input && self.foreign_input && part.dangers.is_empty() {
+            part.dangers.push(dangers::code_from_elsewhere());
+        }
     }
 
     /// Interpreters without a file run their standard input.
@@ -173,6 +178,7 @@ impl ShellReader<'_> {
             return;
         }
         part.interprets_text = true;
+        part.interprets_input = true;
         match (&context.input, role) {
             (Some(script), StdinRole::Script) if part.form.is_some() => {
                 part.runs_code = false;

@@ -22,7 +22,10 @@ impl ShellReader<'_> {
     ) {
         match role {
             OperandRole::Assignments => {
-                if argument.text.contains(['[', '(']) {
+                // A name that isn't known may have a subscript, which is evaluated as arithmetic.
+                let name = argument.text.split_once('=').map_or(argument.text.as_str(), |(name, _)| name);
+                let is_named = argument.known().is_some() || argument.text != name && !name.contains(['$', '`']);
+                if argument.text.contains(['[', '(']) || !is_named {
                     part.doubt(format!("`{}` may run code", argument.text));
                 }
             }
@@ -30,20 +33,34 @@ impl ShellReader<'_> {
             OperandRole::Read => self.path(part, Access::Read, argument),
             OperandRole::Write => self.path(part, Access::Write, argument),
             OperandRole::Delete => self.path(part, Access::Delete, argument),
+            OperandRole::NewKey => self.new_key(part, argument),
             OperandRole::Workdir => self.visits(part, argument),
             OperandRole::Url if argument.text.starts_with("file://") => {
                 let path = argument.text["file://".len()..].to_owned();
-                self.path(part, Access::Read, &Argument { text: path, certainty: argument.certainty });
+                self.path(part, Access::Read, &Argument::new(path, argument.certainty));
             }
             OperandRole::Url | OperandRole::Host | OperandRole::Remote => add_host(part, role, argument),
+            OperandRole::Repository => match argument.known() {
+                Some(text) if is_local_repository(text) => {
+                    let path = text.strip_prefix("file://").unwrap_or(text);
+                    self.path(part, Access::Read, &Argument::literal(path));
+                }
+                _ => add_host(part, OperandRole::Remote, argument),
+            },
             OperandRole::Rev | OperandRole::Revpath => self.revision(part, role, argument),
             OperandRole::Dd => self.copy_operand(part, argument),
             OperandRole::Sed | OperandRole::Awk => self.script_text(part, role, argument),
+            OperandRole::Clock => {
+                if !argument.known().is_some_and(|text| text.starts_with('+')) {
+                    part.doubt(format!("`{}` may set the clock", argument.text));
+                }
+            }
             OperandRole::GitRef => part.need(Need::Permission(Permission::GitWrite)),
             OperandRole::Unclear => part.doubt(format!("`{}` can make it do anything", argument.text)),
             OperandRole::Code => {
                 part.runs_code = true;
                 part.interprets_text = true;
+                part.interprets_input |= dangers::may_run_its_input(argument);
                 nested.code = true;
             }
             OperandRole::Program => {
@@ -51,6 +68,7 @@ impl ShellReader<'_> {
                 nested.code |= argument.text != "-";
                 if argument.is_unclear() || argument.text.starts_with("/dev/") {
                     part.interprets_text = true;
+                    part.interprets_input = true;
                 } else {
                     self.path(part, Access::Read, argument);
                 }
@@ -63,6 +81,7 @@ impl ShellReader<'_> {
             OperandRole::Copy | OperandRole::CopyTo | OperandRole::Cloud => self.copied(part, role, argument),
             OperandRole::Script | OperandRole::Scripts => {
                 part.interprets_text = true;
+                part.interprets_input |= argument.known().is_none();
                 match argument.known() {
                     Some("-") | Some("") => {}
                     Some(text) => nested.scripts.push(text.to_owned()),
@@ -73,6 +92,16 @@ impl ShellReader<'_> {
                 }
             }
         }
+    }
+
+    fn new_key(&mut self, part: &mut SimpleCommand, argument: &Argument) {
+        let before = part.touches.len();
+        self.path(part, Access::Write, argument);
+        let keys = part.touches[before..].iter().filter_map(|touch| match touch {
+            Touch::Path { access: Access::Write, path, pattern: false } => Some(path.clone()),
+            _ => None,
+        });
+        part.new_keys.extend(keys.collect::<Vec<_>>());
     }
 
     /// A directory that is only entered: nothing is read yet, but a sensitive one is denied.
@@ -101,7 +130,7 @@ impl ShellReader<'_> {
             // `:(top)a`, `:!a`, `:/a`: git's syntax for paths from elsewhere.
             let path = path.split_once(')').filter(|_| path.starts_with('(')).map_or(path, |(_, path)| path);
             let path = if argument.text.starts_with(':') { path.trim_start_matches(['!', '^', '/']) } else { path };
-            self.path(part, Access::Read, &Argument { text: path.to_owned(), certainty: argument.certainty });
+            self.path(part, Access::Read, &Argument::new(path.to_owned(), argument.certainty));
         }
     }
 
@@ -113,7 +142,7 @@ impl ShellReader<'_> {
             "of" => Access::Write,
             _ => return,
         };
-        self.path(part, access, &Argument { text: value.to_owned(), certainty: argument.certainty });
+        self.path(part, access, &Argument::new(value.to_owned(), argument.certainty));
     }
 
     /// `@file`, `name=@file` and `name=<file` send the content of a file.
@@ -132,7 +161,7 @@ impl ShellReader<'_> {
         };
         if let Some(file) = whole.or(file) {
             let file = file.split(';').next().unwrap_or(file);
-            self.path(part, Access::Read, &Argument { text: file.to_owned(), certainty: argument.certainty });
+            self.path(part, Access::Read, &Argument::new(file.to_owned(), argument.certainty));
         }
     }
 
@@ -182,6 +211,12 @@ impl ShellReader<'_> {
 fn unquoted(written: &str) -> Option<String> {
     let inner = written.strip_prefix('"')?.strip_suffix('"')?;
     Some(inner.replace("\\\"", "\"").replace("\\\\", "\\"))
+}
+
+/// Whether git takes an address for a directory of this machine. A colon before the first slash names a host.
+fn is_local_repository(address: &str) -> bool {
+    address.starts_with("file:///")
+        || !address.contains("://") && !address.split('/').next().unwrap_or_default().contains(':')
 }
 
 /// Whether a word is clearly a revision and not a path.

@@ -10,6 +10,7 @@ use super::dangers;
 use super::environment::is_decisive;
 use super::forms::{CommandForm, FormKind, KNOWLEDGE, OperandCondition};
 use super::nested_commands::NestedCommands;
+use super::old_style::with_dashes;
 use super::roles::{FlagEffect, OperandRole};
 use super::shell_reader::ShellReader;
 use super::simple_command::{Argument, Certainty, Need, SimpleCommand, Touch};
@@ -50,13 +51,12 @@ impl ShellReader<'_> {
         let Some(name) = self.name(&mut part) else {
             part.doubt("which program runs isn't known");
             part.interprets_text = true;
+            part.interprets_input = true;
             self.check_sources(&mut part, &context);
             return self.push(part);
         };
         let mut arguments = part.words[1..].to_vec();
-        if matches!(name.as_str(), "tar" | "gtar" | "bsdtar") {
-            with_dash(&mut arguments);
-        }
+        with_dashes(&name, &mut arguments);
         let (globals, skipped) = match KNOWLEDGE.globals(&name) {
             Some(globals) => parse_globals(&globals.flags, &globals.harmless, &arguments),
             None => (Vec::new(), 0),
@@ -78,9 +78,20 @@ impl ShellReader<'_> {
         dangers::from_table(&mut part, &name, &arguments[skipped..], parsed);
         dangers::dangers_of_touches(&mut part, self.paths, nested.moves, nested.recursive);
         self.check_sources(&mut part, &context);
+        part.only_moves = nested.moves && self.stays_in_workspace(&part);
         part.is_wrapper = !nested.commands.is_empty() || !nested.scripts.is_empty();
         self.push(part);
         self.inside(nested, &name, &context);
+    }
+
+    /// Whether everything that a command changes is known and in the workspace.
+    fn stays_in_workspace(&self, part: &SimpleCommand) -> bool {
+        let is_inside = |touch: &Touch| match touch {
+            Touch::Path { access: Access::Read, .. } => true,
+            Touch::Path { path, .. } => self.paths.place(path).root == 0,
+            Touch::Host { .. } => false,
+        };
+        part.needs.is_empty() && part.is_known() && part.touches.iter().all(is_inside)
     }
 
     /// The program's name. A program outside the system directories may be anything, regardless of its name.
@@ -144,7 +155,9 @@ impl ShellReader<'_> {
     ) {
         let FormMatch { form, words, parsed } = found;
         let is_risky = parsed.flags.iter().any(|flag| flag.role.is_risky()) || !parsed.unclear.is_empty();
-        if parsed.flags.iter().any(|flag| flag.role.has(FlagEffect::Help)) && !is_risky {
+        // After an operand it may be an option of the code that runs: `cargo run x --help`.
+        let is_own = form.kind == FormKind::Known || parsed.operands.is_empty() && parsed.rest.is_none();
+        if parsed.flags.iter().any(|flag| flag.role.has(FlagEffect::Help)) && !is_risky && is_own {
             part.form = Some(*words);
             return;
         }
@@ -156,6 +169,9 @@ impl ShellReader<'_> {
         nested.moves = form.operands.moves();
         self.flags(part, &parsed.flags, nested);
         self.operands(part, found, nested);
+        nested.code |= parsed.commands.iter().any(|words| {
+            words.first().and_then(Argument::known).is_some_and(|module| dangers::DATA_MODULES.contains(&module))
+        });
         self.standard_input(part, form, context, nested);
         if let Some(role) = form.here {
             self.operand(part, role, &Argument::literal("."), nested);
@@ -164,14 +180,15 @@ impl ShellReader<'_> {
         if looks_around && parsed.operands.is_empty() && part.directory.is_none() && self.shell.directories.is_none() {
             part.doubt("which directory it runs in isn't known");
         }
-        // `test $a 'b[$(c)]'`: the compared words may be evaluated as arithmetic.
-        if form.quiet
-            && parsed
-                .operands
-                .iter()
-                .any(|word| word.text.contains(['`', '[']) && word.text.len() > 1 && !word.is_unclear())
-        {
-            part.doubt("what it compares may run code");
+        if form.quiet {
+            test_conditions(part, parsed);
+        }
+        // `declare -a x="$y"`: the value of an array is expanded once more.
+        let is_array = parsed.flags.iter().any(|flag| matches!(flag.name.as_str(), "-a" | "-A"));
+        if form.operands.role(0, 1) == OperandRole::Assignments && is_array {
+            parsed.operands.iter().filter(|word| word.known().is_none()).for_each(|word| {
+                part.doubt(format!("`{}` may run code", word.text));
+            });
         }
         if form.operands.role(0, 1) != OperandRole::Exec {
             nested.commands.extend(parsed.commands.iter().cloned());
@@ -278,20 +295,31 @@ fn after_lone_dash(operands: &[Argument]) -> &[Argument] {
     }
 }
 
-/// Whether a known program is only asked for its version.
+/// Whether a known program is only asked for its version. A program that runs code may run some even for that, unless
+/// a table says otherwise.
 fn asks_for_version(name: &str, arguments: &[Argument]) -> bool {
     let [only] = arguments else { return false };
-    only.known() == Some("--version") && !KNOWLEDGE.forms(name).is_empty()
+    let is_known = KNOWLEDGE.forms(name).iter().any(|known| known.form.kind == FormKind::Known);
+    only.known() == Some("--version") && is_known
 }
 
-/// `tar xzf a.tgz` is `tar -xzf a.tgz`.
-fn with_dash(arguments: &mut [Argument]) {
-    if let Some(first) = arguments.first_mut()
-        && first.known().is_some_and(|text| {
-            text.starts_with(['c', 'x', 't', 'r', 'u', 'A']) && text.bytes().all(|byte| byte.is_ascii_alphabetic())
-        })
+/// `[` and `test` evaluate a name after `-v` as arithmetic, which can run code: `[ -v 'a[$(x)]' ]`. Words that aren't
+/// known must not be able to become such an operator and its operand.
+fn test_conditions(part: &mut SimpleCommand, parsed: &ParsedArguments) {
+    let words = &parsed.operands;
+    if let Some(word) = words.iter().find(|word| word.splits && word.known().is_none()) {
+        part.doubt(format!("`{}` may be several words, which can run code", word.text));
+    }
+    let is_operand = |word: &Argument| word.known().is_none() || word.text.contains(['`', '[']) && word.text.len() > 1;
+    let names_variable = |word: &Argument| matches!(word.known(), Some("-v" | "-R"));
+    let is_plain = |word: &Argument| {
+        word.known().is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'))
+    };
+    if words.windows(2).any(|pair| pair[0].known().is_none() && is_operand(&pair[1]))
+        || words.windows(2).any(|pair| names_variable(&pair[0]) && !is_plain(&pair[1]))
+        || words.iter().any(|word| word.known().is_some() && is_operand(word))
     {
-        first.text.insert(0, '-');
+        part.doubt("what it compares may run code");
     }
 }
 
@@ -301,12 +329,12 @@ fn choose(name: &str, arguments: &[Argument]) -> Option<FormMatch> {
         words.len() <= arguments.len()
             && words.iter().zip(arguments).all(|(word, argument)| argument.known() == Some(word))
     };
-    let forms = KNOWLEDGE.forms(name).iter().filter(|(words, _)| says(words));
+    let forms = KNOWLEDGE.forms(name).iter().filter(|known| says(&known.words));
     forms
-        .map(|(words, form)| FormMatch {
-            form,
-            words: words.len() + 1,
-            parsed: parse_arguments(form, &arguments[words.len()..]),
+        .map(|known| FormMatch {
+            form: known.form,
+            words: known.words.len() + 1,
+            parsed: parse_arguments(known, &arguments[known.words.len()..]),
         })
         .find(fits)
 }
@@ -314,8 +342,14 @@ fn choose(name: &str, arguments: &[Argument]) -> Option<FormMatch> {
 fn fits(found: &FormMatch) -> bool {
     let FormMatch { form, parsed, .. } = found;
     let has = |names: &[String]| parsed.flags.iter().any(|flag| names.contains(&flag.name));
+    // Of an option and its negation, the last one counts.
+    let negated =
+        parsed.flags.iter().rposition(|flag| flag.negates.as_ref().is_some_and(|name| form.with.contains(name)));
+    let has_now = |names: &[String]| {
+        parsed.flags.iter().skip(negated.map_or(0, |at| at + 1)).any(|flag| names.contains(&flag.name))
+    };
     let is_bare = parsed.operands.is_empty() && parsed.rest.is_none();
-    (form.with.is_empty() || has(&form.with))
+    (form.with.is_empty() || has_now(&form.with))
         && !has(&form.without)
         && match form.when {
             None => true,
@@ -333,5 +367,5 @@ fn joined_script(roles: &[OperandRole], operands: &[Argument]) -> Option<Argumen
     }
     let text: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     let is_known = words.iter().all(|word| word.known().is_some());
-    Some(Argument { text: text.join(" "), certainty: if is_known { Certainty::Literal } else { Certainty::Unclear } })
+    Some(Argument::new(text.join(" "), if is_known { Certainty::Literal } else { Certainty::Unclear }))
 }

@@ -20,6 +20,8 @@ pub(super) enum OperandRole {
     Host,
     /// A repository: a name from the configuration, a URL, or `host:path`.
     Remote,
+    /// A repository to copy: a URL, `host:path`, or a directory.
+    Repository,
     /// A revision; `REV:PATH` reads a path.
     Rev,
     /// A revision or a path.
@@ -59,6 +61,10 @@ pub(super) enum OperandRole {
     Cloud,
     /// Each operand is a shell command of its own.
     Scripts,
+    /// A format after `+`. Any other operand of `date` sets the clock.
+    Clock,
+    /// A private key that is made.
+    NewKey,
     /// A git reference, which changes.
     GitRef,
     /// It decides what happens in an unknown way.
@@ -73,7 +79,10 @@ impl OperandRole {
 
     /// Whether an argument in this role may do more than read or print.
     pub(super) fn is_risky(self) -> bool {
-        !matches!(self, Self::Text | Self::Read | Self::Rev | Self::Revpath | Self::Workdir | Self::Assignments)
+        !matches!(
+            self,
+            Self::Text | Self::Read | Self::Rev | Self::Revpath | Self::Workdir | Self::Assignments | Self::Clock
+        )
     }
 
     /// Whether it is a file initially, which a flag may also change or delete.

@@ -36,6 +36,8 @@ pub(super) struct ShellReader<'t> {
     pub(super) concurrent: bool,
     /// The simple commands whose output is the input here.
     pub(super) upstream: Range<usize>,
+    /// The input of the command that this text was given to comes from the network or a decoder.
+    pub(super) foreign_input: bool,
     /// The input here, if all of it is written in the command.
     pub(super) input: Option<String>,
     /// The input that a bare `cat` copies.
@@ -61,6 +63,7 @@ impl<'t> ShellReader<'t> {
             calls: Vec::new(),
             concurrent: false,
             upstream: 0..0,
+            foreign_input: false,
             input: None,
             copied_input: None,
             hidden_code: None,

@@ -9,6 +9,8 @@ pub(crate) struct Argument {
     /// Its value, or its source text if the value is unknown.
     pub(crate) text: String,
     pub(crate) certainty: Certainty,
+    /// It comes from an unquoted expansion or a pattern, so it may be several words, or none.
+    pub(crate) splits: bool,
 }
 
 /// How much is known about an argument.
@@ -25,12 +27,17 @@ pub(crate) enum Certainty {
 }
 
 impl Argument {
+    /// One word.
+    pub(crate) fn new(text: impl Into<String>, certainty: Certainty) -> Self {
+        Self { text: text.into(), certainty, splits: false }
+    }
+
     pub(crate) fn literal(text: impl Into<String>) -> Self {
-        Self { text: text.into(), certainty: Certainty::Literal }
+        Self::new(text, Certainty::Literal)
     }
 
     pub(crate) fn unclear(text: impl Into<String>) -> Self {
-        Self { text: text.into(), certainty: Certainty::Unclear }
+        Self::new(text, Certainty::Unclear)
     }
 
     pub(crate) fn is_unclear(&self) -> bool {
@@ -111,7 +118,13 @@ pub(crate) struct SimpleCommand {
     pub(crate) runs_code: bool,
     /// The code that it runs is given to it as text, so a prefix of its words means nothing.
     pub(crate) interprets_text: bool,
+    /// The code that it runs is its standard input.
+    pub(crate) interprets_input: bool,
     pub(crate) touches: Vec<Touch>,
+    /// What it deletes it only moves to another place in the workspace.
+    pub(crate) only_moves: bool,
+    /// The keys that it makes.
+    pub(crate) new_keys: Vec<String>,
     /// It reads files whose names come from elsewhere.
     pub(crate) names: bool,
     pub(crate) needs: Vec<Need>,

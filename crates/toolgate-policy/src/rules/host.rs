@@ -1,4 +1,5 @@
-//! Rules about hosts: a domain, everything beneath one (`*.example.com`), an address, a CIDR range, or `*` for all.
+//! Rules about hosts: a domain, everything beneath one (`*.example.com`), an address, a CIDR range, a named set
+//! (`@registries`), or `*` for all.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,6 +7,7 @@ use std::net::IpAddr;
 use toolgate_config::ConfigFault;
 
 use crate::host::{CidrRange, Host, ReservedBlock};
+use crate::host_sets;
 
 /// Matches every connection to such a host.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ enum HostPattern {
     Beneath(String),
     Address(IpAddr),
     Range(CidrRange),
+    /// The name of a set, without its `@`.
+    Set(String),
 }
 
 impl HostRule {
@@ -36,6 +40,7 @@ impl HostRule {
             (HostPattern::Beneath(ending), Host::Name(name)) => name.ends_with(ending),
             (HostPattern::Address(wanted), Host::Address(address)) => wanted == address,
             (HostPattern::Range(range), Host::Address(address)) => range.contains(*address),
+            (HostPattern::Set(set), Host::Name(name)) => host_sets::contains(set, name),
             _ => false,
         }
     }
@@ -47,7 +52,7 @@ impl HostRule {
             && match &self.pattern {
                 HostPattern::Name(_) | HostPattern::Address(_) => true,
                 HostPattern::Range(range) => block.range.is_some_and(|whole| range.is_within(whole)),
-                HostPattern::Any | HostPattern::Beneath(_) => false,
+                HostPattern::Any | HostPattern::Beneath(_) | HostPattern::Set(_) => false,
             }
     }
 
@@ -62,6 +67,13 @@ impl HostRule {
 fn read(written: &str) -> Result<HostPattern, ConfigFault> {
     if written == "*" {
         return Ok(HostPattern::Any);
+    }
+    if let Some(set) = written.strip_prefix('@') {
+        let known = host_sets::names().map(|name| format!("`@{name}`")).collect::<Vec<_>>().join(", ");
+        return match host_sets::hosts_of(set) {
+            Some(_) => Ok(HostPattern::Set(set.to_owned())),
+            None => Err(unreadable(written, &format!("The named sets of hosts are: {known}."))),
+        };
     }
     if let Some(range) = CidrRange::read(written) {
         return Ok(HostPattern::Range(range));
@@ -114,6 +126,10 @@ mod tests {
             ("::1", "[0::1]", true),
             ("*", "anything.example", true),
             ("*", "1.1.1.1", true),
+            ("@registries", "PyPI.org.", true),
+            ("@registries", "registry.npmjs.org", true),
+            ("@registries", "github.com", false),
+            ("@registries", "151.101.0.223", false),
         ] {
             assert_eq!(HostRule::new(pattern).unwrap().matches_example(host), Ok(expected), "{pattern} {host}");
         }
@@ -150,6 +166,7 @@ mod tests {
             ("127.1", "four decimal numbers"),
             ("*.10.0.0.1", "range"),
             ("", "empty"),
+            ("@registry", "`@registries`"),
         ] {
             let fault = HostRule::new(pattern).unwrap_err();
             assert!(format!("{fault:?}").contains(expected), "{pattern}: {fault:?}");

@@ -6,7 +6,7 @@ use toolgate_policy::Policy;
 use crate::world::{commands, judge, policy};
 
 /// A seeded generator, so that every failing input can be reproduced.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -16,7 +16,7 @@ impl Random {
         self.0
     }
 
-    fn below(&mut self, most: usize) -> usize {
+    pub(crate) fn below(&mut self, most: usize) -> usize {
         usize::try_from(self.next() % most.max(1) as u64).unwrap_or(0)
     }
 }
@@ -97,7 +97,7 @@ const SIGNS: &[&str] = &[
     "EOF\n",
 ];
 
-fn mutated(random: &mut Random, seeds: &[String]) -> String {
+pub(crate) fn mutated(random: &mut Random, seeds: &[String]) -> String {
     let mut text = seeds[random.below(seeds.len())].clone();
     for _ in 0..=random.below(4) {
         let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();

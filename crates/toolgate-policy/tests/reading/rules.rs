@@ -18,6 +18,10 @@ fn rules_of_every_kind_bind_commands() {
         ("decision = 'allow'\npath = 'build/**'\naccess = ['delete']", "rm -rf build/x src/x", Ask),
         ("decision = 'allow'\nhost = 'example.com'", "curl https://example.com/a", Allow),
         ("decision = 'allow'\nhost = 'example.com'", "curl https://example.com/a https://example.org", Ask),
+        ("decision = 'allow'\nhost = '@registries'", "pip install requests", Allow),
+        ("decision = 'allow'\nhost = '@registries'", "npm install && cargo add serde", Allow),
+        ("decision = 'allow'\nhost = '@registries'", "curl https://example.com/a", Ask),
+        ("decision = 'allow'\nhost = '@registries'", "git clone https://github.com/a/b.git", Ask),
         ("decision = 'deny'\nhost = '*.example.com'", "git clone https://git.example.com/a.git", Deny),
         ("decision = 'deny'\npermission = 'proc.exec'", "ls", Deny),
         ("decision = 'ask'\npermission = 'proc.exec'", "ls | head", Ask),
@@ -31,6 +35,17 @@ fn rules_of_every_kind_bind_commands() {
     ] {
         let policy = policy(&format!("[[rules]]\n{rule}\n"));
         assert_eq!(judge(&policy, command).decision, expected, "{rule}: {command}");
+    }
+}
+
+#[test]
+fn the_registries_are_offered_where_one_of_them_is_asked_about() {
+    for (command, expected) in [("pip install requests", true), ("npm ci", true), ("curl https://example.com/a", false)]
+    {
+        let verdict = judge(&policy(""), command);
+        assert_eq!(verdict.decision, Ask, "{command}");
+        let offers = |reason: &str| reason.contains("`network.allow = [\"@registries\"]`");
+        assert_eq!(verdict.asks.iter().any(|ask| offers(&ask.reason)), expected, "{command}: {:?}", verdict.asks);
     }
 }
 

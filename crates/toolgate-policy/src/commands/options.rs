@@ -1,0 +1,205 @@
+//! The names of a form's options: complete, abbreviated and negated.
+//!
+//! GNU programs and git accept every unique prefix of a long option, and git's options have a negation, `--no-NAME`. So
+//! a name is resolved against all names that the program has: those of the form itself, those of the other forms of
+//! the same program, and those in `knowledge/options.toml`, which do no more than change what is printed. A name that
+//! is ambiguous or unknown makes the command unknown.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::forms::{CommandForm, FormKind};
+use super::roles::{FlagRole, OperandRole};
+
+/// Options that only change what is printed, as written in the table.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OptionList {
+    programs: Vec<String>,
+    /// Options without a value.
+    #[serde(default)]
+    switches: String,
+    /// Options with a value that is plain text.
+    #[serde(default)]
+    text: String,
+    /// Options with a value that is attached or missing.
+    #[serde(default)]
+    optional: String,
+    /// Options whose value is a file that is read.
+    #[serde(default)]
+    read: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OptionTable {
+    /// Programs whose options have a negation, `--no-NAME`.
+    negations: Vec<String>,
+    options: Vec<OptionList>,
+}
+
+static TABLE: LazyLock<OptionTable> = LazyLock::new(|| {
+    toml::from_str(include_str!("knowledge/options.toml"))
+        .unwrap_or_else(|fault| panic!("the built-in table `options` is tested: {fault}"))
+});
+
+/// The options in `knowledge/options.toml` of a program or subcommand, each with its role.
+static LISTED: LazyLock<BTreeMap<&'static str, BTreeMap<&'static str, FlagRole>>> = LazyLock::new(|| {
+    let mut listed: BTreeMap<&str, BTreeMap<&str, FlagRole>> = BTreeMap::new();
+    for list in &TABLE.options {
+        let valued = |role| FlagRole { value: Some(role), ..FlagRole::default() };
+        let attached = FlagRole { optional: true, ..valued(OperandRole::Text) };
+        let groups = [
+            (&list.switches, FlagRole::default()),
+            (&list.text, valued(OperandRole::Text)),
+            (&list.optional, attached),
+            (&list.read, valued(OperandRole::Read)),
+        ];
+        for program in &list.programs {
+            let options = listed.entry(program).or_default();
+            for (names, role) in groups {
+                options.extend(names.split_whitespace().map(|name| (name, role)));
+            }
+        }
+    }
+    listed
+});
+
+/// What a long option as written means.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum OptionName<'a> {
+    /// This option, by its complete name.
+    Exact(&'a str),
+    /// This option, by a unique prefix of its name.
+    Abbreviated(&'a str),
+    /// `--no-NAME`: this option is off again.
+    Negated(&'a str),
+    /// A prefix of several names.
+    Ambiguous,
+    Unknown,
+}
+
+/// All options that a form can be called with.
+#[derive(Debug, Default)]
+pub(super) struct KnownOptions {
+    /// Every name of the program. Those that only other forms describe have no role.
+    names: BTreeMap<&'static str, Option<FlagRole>>,
+    /// Options have a negation.
+    negations: bool,
+    /// All options of the program are listed.
+    complete: bool,
+    /// An unknown option makes the command unknown.
+    pub(super) strict: bool,
+    /// Some option makes the form do more than its operands show.
+    pub(super) is_risky: bool,
+}
+
+impl KnownOptions {
+    /// The options of `form`, which is named `program`; `all` are all forms of that name.
+    pub(super) fn new(program: &str, form: &'static CommandForm, all: &[&'static CommandForm]) -> Self {
+        let mut names: BTreeMap<&'static str, Option<FlagRole>> = BTreeMap::new();
+        for other in all {
+            names.extend(other.flags.names().chain(other.conditions()).map(|name| (name, None)));
+        }
+        let listed = LISTED.get(program);
+        // What decides between forms is described by the forms alone.
+        let decides = |name: &str| all.iter().any(|other| other.conditions().any(|condition| condition == name));
+        let harmless = listed.into_iter().flatten().filter(|(name, _)| !decides(name));
+        names.extend(harmless.map(|(name, role)| (*name, Some(*role))));
+        names.extend(form.with.iter().map(|name| (name.as_str(), Some(FlagRole::default()))));
+        names.extend(form.flags.iter().map(|(name, role)| (name, Some(role))));
+        let first = program.split_whitespace().next().unwrap_or_default();
+        let complete = listed.is_some() || form.lenient;
+        let reads_only = form.kind == FormKind::Known && form.needs.is_empty() && form.hosts.is_empty();
+        let strict = form.strict || reads_only && !form.lenient;
+        let differs = |other: &CommandForm| other.kind == FormKind::Run || !other.needs.is_empty();
+        let is_risky = form.strict
+            || reads_only && !complete
+            || !form.without.is_empty()
+            || all.iter().any(|other| differs(other))
+            || form.operands.is_risky()
+            || names.values().flatten().any(|role| role.is_risky());
+        Self { names, negations: TABLE.negations.iter().any(|name| name == first), complete, strict, is_risky }
+    }
+
+    /// The role of an option by its complete name.
+    pub(super) fn role(&self, name: &str) -> Option<FlagRole> {
+        self.names.get(name).copied().flatten()
+    }
+
+    /// Whether all options of the program are listed, so that an abbreviation can mean no other one.
+    pub(super) fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Whether a file with the name of an option matches this pattern.
+    pub(super) fn matches_any(&self, pattern: &str) -> bool {
+        let glob = globset::Glob::new(pattern).map(|glob| glob.compile_matcher());
+        glob.map_or(true, |glob| self.names.keys().any(|name| glob.is_match(name)))
+    }
+
+    /// Resolves a long option as written, without its value.
+    pub(super) fn resolve(&self, written: &str) -> OptionName<'_> {
+        if let Some((name, _)) = self.names.get_key_value(written) {
+            return OptionName::Exact(name);
+        }
+        let mut found: Vec<OptionName<'_>> = self.beginning_with(written).map(OptionName::Abbreviated).collect();
+        if let Some(rest) = written.strip_prefix("--no-").filter(|_| self.negations) {
+            let positive = format!("--{rest}");
+            if let Some((name, _)) = self.names.get_key_value(positive.as_str()) {
+                return OptionName::Negated(name);
+            }
+            found.extend(self.beginning_with(&positive).map(OptionName::Negated));
+        }
+        match found.len() {
+            0 => OptionName::Unknown,
+            1 => found.remove(0),
+            _ => OptionName::Ambiguous,
+        }
+    }
+
+    fn beginning_with<'a>(&'a self, start: &'a str) -> impl Iterator<Item = &'static str> + 'a {
+        let from = (Bound::Included(start), Bound::Unbounded);
+        self.names.range::<str, _>(from).map(|(name, _)| *name).take_while(move |name| name.starts_with(start))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::forms::KNOWLEDGE;
+    use super::*;
+
+    #[test]
+    fn a_long_option_is_resolved_among_all_names_of_its_program() {
+        for (program, words, written, expected) in [
+            ("git", &["apply"][..], "--stat", OptionName::Exact("--stat")),
+            ("git", &["apply"], "--appl", OptionName::Abbreviated("--apply")),
+            ("git", &["apply"], "--no-check", OptionName::Negated("--check")),
+            ("git", &["apply"], "--no-chec", OptionName::Negated("--check")),
+            ("git", &["apply"], "--s", OptionName::Ambiguous),
+            ("git", &["apply"], "--unheard", OptionName::Unknown),
+            ("git", &["config"], "--remove-s", OptionName::Abbreviated("--remove-section")),
+            ("xz", &[], "--compr", OptionName::Abbreviated("--compress")),
+            ("sort", &[], "--outp", OptionName::Abbreviated("--output")),
+            ("sort", &[], "--no-output", OptionName::Unknown),
+        ] {
+            let forms = KNOWLEDGE.forms(program).iter().filter(|known| known.words == words);
+            let mut resolved = forms.map(|known| known.options().resolve(written)).peekable();
+            assert!(resolved.peek().is_some(), "{program} {words:?}");
+            assert!(resolved.all(|name| name == expected), "{program} {words:?} {written}");
+        }
+    }
+
+    #[test]
+    fn every_listed_program_has_a_form() {
+        for program in LISTED.keys() {
+            let mut words = program.split_whitespace();
+            let name = words.next().unwrap();
+            let words: Vec<&str> = words.collect();
+            assert!(KNOWLEDGE.forms(name).iter().any(|known| known.words == words), "{program}");
+        }
+    }
+}
