@@ -128,10 +128,11 @@ impl Snapshot {
         files: &dyn Files,
     ) -> Result<(), ToolError> {
         let moment = self.stored.time()?;
-        let mut found = Vec::new();
-        for place in self.scan(files)? {
-            found.extend(files.node(&place, false)?.map(|node| (place, node)));
-        }
+        let places = self.scan(files)?;
+        let mut found = match nodes(&places, files) {
+            Err(_) if self.suspend_closed_modes(files) => nodes(&places, files)?,
+            found => found?,
+        };
         // The smallest first: most files can be copied that way, and files written by people are small.
         found.sort_by_key(|(_, node)| node.state.bytes);
         for (place, node) in found {

@@ -73,6 +73,7 @@ Exit codes:
   3  policy or a person said no
   4  a person has to approve first
   5  the database that hosts share isn't available
+  130  it was interrupted
   `toolgate run --help` has those of a task that ends without an answer";
 
 /// Options that every subcommand takes.

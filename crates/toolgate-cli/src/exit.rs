@@ -34,6 +34,8 @@ impl Exit {
     pub(crate) fn of_tool_error(error: &ToolError) -> Self {
         match (error.code, error.code.class()) {
             (ErrorCode::ApprovalRequired, _) => Self::ApprovalNeeded,
+            // As a shell reports a program that was interrupted.
+            (ErrorCode::Cancelled, _) => Self::Code(130),
             (_, ErrorClass::Validation) => Self::Usage,
             (_, ErrorClass::Policy) => Self::Denied,
             _ => Self::Failed,

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::staged_changes::is_zero;
 use crate::{FoldedDirectory, ToolError};
 
 /// How a call ended.
@@ -37,6 +38,9 @@ pub struct Reply {
 pub struct ReplyArtifacts {
     /// Paths that were created, changed or deleted.
     pub files_changed: Vec<String>,
+    /// How many more were changed than are listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_files_changed: usize,
     /// Directories of build output whose changed paths aren't listed, with their counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folded: Vec<FoldedDirectory>,

@@ -126,13 +126,19 @@ pub struct SettledChanges {
 }
 
 impl SettledChanges {
+    /// How many changed paths are neither listed nor folded.
+    pub fn unlisted(&self) -> usize {
+        let folded = self.folded.iter().map(|folded| folded.created + folded.changed + folded.deleted).sum::<usize>();
+        (self.created + self.changed + self.deleted).saturating_sub(folded + self.paths.len())
+    }
+
     /// Whether there is nothing to report.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-fn is_zero(number: &usize) -> bool {
+pub(crate) fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 

@@ -132,6 +132,7 @@ fn a_reply() {
         error: None,
         artifacts: ReplyArtifacts {
             files_changed: vec!["a".into()],
+            more_files_changed: 0,
             folded: ending().folded,
             commands_run: vec!["make".into()],
             refs: vec![artifact()],

@@ -137,6 +137,9 @@ fn about(reply: &Reply) -> Value {
     if !reply.artifacts.files_changed.is_empty() {
         add("files_changed", json!(reply.artifacts.files_changed));
     }
+    if reply.artifacts.more_files_changed > 0 {
+        add("more_files_changed", json!(reply.artifacts.more_files_changed));
+    }
     if !reply.artifacts.folded.is_empty() {
         add("folded", json!(reply.artifacts.folded));
     }

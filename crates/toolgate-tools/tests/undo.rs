@@ -153,6 +153,15 @@ async fn a_touch_alone_is_named_and_undone() {
 }
 
 #[tokio::test]
+async fn a_long_list_of_changed_files_says_how_much_is_missing() {
+    let world = world().confined();
+    let args = json!({"command": "for i in $(seq 230); do echo $i > f$i; done"});
+    let reply = world.perform_in(&trusting(&world), "shell", args).await;
+    assert_eq!(reply.artifacts.files_changed.len() + reply.artifacts.more_files_changed, 230, "{reply:?}");
+    assert!(reply.artifacts.more_files_changed > 0);
+}
+
+#[tokio::test]
 async fn a_deletion_that_undo_could_not_keep_says_so_beforehand() {
     let world = TestWorkspace::new(toolgate_tools::all(), "[undo]\nquota_bytes = 1000\n");
     world.file("large/a", vec![1; 600]).file("large/b", vec![2; 600]);

@@ -120,7 +120,7 @@ fn last_is_understood_wherever_a_run_or_a_change_is_named() {
     let said = world.run(&["undo", "last"]);
     assert_eq!((said.code, world.read("new.txt").as_str()), (0, "one\n"), "{said:?}");
     let said = World::new().run(&["undo", "last"]);
-    assert!(said.code == 2 && said.err.contains("Nothing was changed here as yet"), "{said:?}");
+    assert!(said.code == 2 && said.err.contains("Nothing is left to undo"), "{said:?}");
 }
 
 #[test]

@@ -115,6 +115,7 @@ impl ProcessHands for CallHands {
             let path = |line: &String| line.get(1..).unwrap_or_default().to_owned();
             self.note(|tally| {
                 tally.files_changed.extend(settled.paths.iter().map(path));
+                tally.more_files_changed += settled.unlisted();
                 tally.folded.extend(settled.folded.iter().cloned());
             });
         }

@@ -7,6 +7,8 @@ use toolgate_contract::{ArtifactRef, Denial, DeniedAccess, Enforced, FoldedDirec
 pub(in crate::gate) struct Tally {
     /// Paths that were created, changed or deleted.
     pub(in crate::gate) files_changed: Vec<String>,
+    /// How many more there were than are listed.
+    pub(in crate::gate) more_files_changed: usize,
     /// Directories of build output whose paths aren't listed.
     pub(in crate::gate) folded: Vec<FoldedDirectory>,
     /// Commands that ran.

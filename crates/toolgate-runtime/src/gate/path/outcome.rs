@@ -92,6 +92,7 @@ impl Outcome<'_> {
             error,
             artifacts: ReplyArtifacts {
                 files_changed: record.tally.files_changed,
+                more_files_changed: record.tally.more_files_changed,
                 folded: record.tally.folded,
                 commands_run: record.tally.commands_run,
                 refs: record.tally.refs,
