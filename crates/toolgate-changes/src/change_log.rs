@@ -103,7 +103,7 @@ impl ChangeLog {
         files.clear_temporary(&places, RECOVERY_ID)?;
         files.write_changes(&reverts, self.contents.as_ref(), RECOVERY_ID)?;
         self.own(&changes, files)?;
-        self.notify(&ChangeNotice { id, changes: Vec::new(), is_reverted: true })?;
+        self.notify(&ChangeNotice { id, changes: Vec::new(), is_reverted: true }, None)?;
         Ok(turn.done()?)
     }
 
@@ -112,9 +112,21 @@ impl ChangeLog {
     /// caller holds the change lock, and the change isn't marked as complete yet: after a kill it is reverted, and the
     /// notice with it.
     pub(crate) fn tell_commands(&self, id: &str, changes: &[Change], files: &dyn Files) -> Result<(), ToolError> {
-        let told = self.notify(&ChangeNotice { id: id.to_owned(), changes: changes.to_vec(), is_reverted: false })?;
-        let own = self.watched().iter().filter(|in_place| in_place.is_unsettled()).count();
-        if told <= own {
+        self.tell_other_commands(id, changes, files, None)
+    }
+
+    /// Tells every command but the one with this snapshot, which made the changes.
+    pub(crate) fn tell_other_commands(
+        &self,
+        id: &str,
+        changes: &[Change],
+        files: &dyn Files,
+        snapshot: Option<&str>,
+    ) -> Result<(), ToolError> {
+        let notice = ChangeNotice { id: id.to_owned(), changes: changes.to_vec(), is_reverted: false };
+        let told = self.notify(&notice, snapshot)?;
+        let in_process = self.watched().iter().filter(|in_place| in_place.is_unsettled()).count();
+        if told <= in_process.saturating_sub(usize::from(snapshot.is_some())) {
             return Ok(());
         }
         for change in changes {
@@ -131,10 +143,11 @@ impl ChangeLog {
         Ok(())
     }
 
-    /// Leaves a notice for every command that isn't settled, and says how many there are.
-    fn notify(&self, notice: &ChangeNotice) -> Result<usize, ToolError> {
+    /// Leaves a notice for every command that isn't settled, but the one with this snapshot, and says how many there are.
+    fn notify(&self, notice: &ChangeNotice, except: Option<&str>) -> Result<usize, ToolError> {
         let snapshots = self.snapshots()?;
-        let unsettled = snapshots.unsettled()?;
+        let mut unsettled = snapshots.unsettled()?;
+        unsettled.retain(|name| Some(name.as_str()) != except);
         snapshots.notify(&unsettled, notice)?;
         Ok(unsettled.len())
     }
@@ -152,7 +165,8 @@ impl ChangeLog {
     /// Stores the current content before it is replaced. A file of which every name is replaced isn't copied.
     pub(crate) fn adopt(&self, changes: &[Change], files: &dyn Files) -> Result<(), ToolError> {
         let mut replaced_names: HashMap<u64, u64> = HashMap::new();
-        let replaced = |change: &&Change| change.before.as_ref().is_some_and(FileState::is_file);
+        let replaced =
+            |change: &&Change| change.before.as_ref().is_some_and(FileState::is_file) && !change.is_metadata_only();
         for change in changes.iter().filter(replaced) {
             if let Some(node) = files.node(&change.place, false)? {
                 *replaced_names.entry(node.number).or_default() += 1;
@@ -170,7 +184,8 @@ impl ChangeLog {
                     if node.as_ref().map(|node| &node.state) != before.as_ref() {
                         return Err(changed_meanwhile(&change.path));
                     }
-                    if let (Some(node), Some(before)) = (node, before) {
+                    // A file that stays where it is keeps its content.
+                    if let (Some(node), Some(before)) = (node.filter(|_| !change.is_metadata_only()), before) {
                         let alone = replaced_names.get(&node.number) == Some(&node.links);
                         // What somebody has open for writing is copied: they can go on writing.
                         let adopt = |file: File| self.contents.adopt(&file, before, alone && !files.has_writers(&file));
@@ -199,7 +214,8 @@ impl ChangeLog {
 
     /// Whether the previous content is still stored.
     pub(crate) fn can_be_restored(&self, change: &Change) -> bool {
-        change.before.as_ref().is_none_or(|state| !has_bytes(state) || self.contents.has(state))
+        let is_stored = |state: &FileState| !has_bytes(state) || self.contents.has(state);
+        change.is_metadata_only() || change.before.as_ref().is_none_or(is_stored)
     }
 
     /// A private directory in the run for the scripts of one skill.

@@ -84,25 +84,53 @@ impl InPlaceCommand {
         self.record_changes(only, false)
     }
 
-    /// Collects, seals and records changes. After the final time nothing counts as the command's change any more.
+    /// Records changes, and tells other commands that work in place: a change counts once, for whoever recorded it first.
+    /// After the final time nothing counts as the command's change any more.
     fn record_changes(&self, only: Option<&[WorkspacePath]>, is_final: bool) -> Result<(), ToolError> {
+        let changes = self.seal_changes(only, is_final);
+        if !is_final || changes.is_err() {
+            self.restore_modes();
+        }
+        let changes = changes?;
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let (workspace, change_log) = (&self.changer.workspace, self.changer.workspace.log()?);
+        let id = workspace.clock.id().simple().to_string();
+        let own = self.watched().snapshot.as_ref().map(|snapshot| snapshot.name().to_owned());
+        change_log.tell_other_commands(&id, &changes, workspace.files.as_ref(), own.as_deref())?;
+        let places: Vec<WorkspacePath> = changes.into_iter().map(|change| change.place).collect();
+        let is_other = |other: &&Arc<Self>| !std::ptr::eq(Arc::as_ptr(other), self);
+        change_log.watched().iter().filter(is_other).try_for_each(|other| other.changed_by_others(&places))
+    }
+
+    /// Collects, seals and records changes, and returns them.
+    fn seal_changes(&self, only: Option<&[WorkspacePath]>, is_final: bool) -> Result<Vec<Change>, ToolError> {
         let (changer, mut watched) = (&self.changer, self.watched());
         let files = changer.workspace.files.as_ref();
-        let InPlaceState { snapshot: Some(snapshot), made } = &mut *watched else { return Ok(()) };
-        let contents = changer.workspace.log()?.contents();
+        let InPlaceState { snapshot: Some(snapshot), made } = &mut *watched else { return Ok(Vec::new()) };
+        let (mut sealed, contents) = (Vec::new(), changer.workspace.log()?.contents());
         snapshot.collect(files, only, contents)?;
         if let Some((time, changes)) = snapshot.seal(changer.workspace.clock.now(), is_final)? {
             let payload = EventPayload::FilesChanging { changes: changes.clone() };
             changer.recorder.record(&[changer.origin.event(time, payload)])?;
-            for change in changes {
-                changer.workspace.reads.wrote(&changer.session, &changer.origin.tool_call_id, &change);
+            for change in &changes {
+                changer.workspace.reads.wrote(&changer.session, &changer.origin.tool_call_id, change);
                 match made.get_mut(&change.place) {
-                    Some(known) => known.followed_by(&change),
-                    None => drop(made.insert(change.place.clone(), change)),
+                    Some(known) => known.followed_by(change),
+                    None => drop(made.insert(change.place.clone(), change.clone())),
                 }
             }
+            sealed = changes;
         }
-        snapshot.tidy(contents)
+        snapshot.tidy(contents)?;
+        Ok(sealed)
+    }
+
+    fn restore_modes(&self) {
+        if let Some(snapshot) = &mut self.watched().snapshot {
+            snapshot.restore_modes(self.changer.workspace.files.as_ref());
+        }
     }
 
     /// Another call changed these paths; they don't count as changes of the command.
@@ -133,9 +161,14 @@ impl InPlaceCommand {
         let turn = change_log.turn(files, self.changer.workspace.hidden_paths.as_ref())?;
         self.record_changes(None, true)?;
         let InPlaceState { snapshot, made } = std::mem::take(&mut *self.watched());
-        let settled = settle(&turn, InPlaceChanges { net: self.net_changes(&made), own: made })?;
-        snapshot.into_iter().for_each(Snapshot::rest);
-        Ok(settled)
+        let settled = settle(&turn, InPlaceChanges { net: self.net_changes(&made), own: made });
+        if let Some(mut snapshot) = snapshot {
+            snapshot.restore_modes(files);
+            if settled.is_ok() {
+                snapshot.rest();
+            }
+        }
+        settled
     }
 
     /// Its changes, relative to the content before it and before the commands that began earlier.

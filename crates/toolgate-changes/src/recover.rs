@@ -23,14 +23,17 @@ impl ChangeLog {
         let turn = self.turn(selector.files.as_ref(), selector.hidden_paths.as_ref())?;
         let snapshots = self.snapshots()?;
         let (abandoned, mut warnings) = snapshots.abandoned(Snapshot::read)?;
-        for snapshot in abandoned {
+        for mut snapshot in abandoned {
             let call = snapshot.scope().call.clone();
-            match self.settle_abandoned(&turn, snapshot, selector, options) {
-                Ok(more) => warnings.extend(more),
+            let settled = self.settle_abandoned(&turn, &mut snapshot, selector, options);
+            snapshot.restore_modes(selector.files.as_ref());
+            match settled {
+                Ok(more) => {
+                    warnings.extend(more);
+                    snapshot.rest();
+                }
                 // The snapshot stays, in case the changes can be recorded later.
-                Err(error) => warnings.push(format!(
-                    "The changes of the call {call} aren't recorded, so undo doesn't cover them. {error}"
-                )),
+                Err(error) => warnings.push(not_recorded(&call, &error)),
             }
         }
         snapshots.clear()?;
@@ -40,7 +43,7 @@ impl ChangeLog {
     fn settle_abandoned(
         &self,
         turn: &ChangeLock,
-        mut snapshot: Snapshot,
+        snapshot: &mut Snapshot,
         selector: &ChangeSelector,
         options: &RunOptions,
     ) -> Result<Vec<String>, ToolError> {
@@ -50,8 +53,7 @@ impl ChangeLog {
                 // The changes can never be recorded; the snapshot is only useful as the start of the next one.
                 snapshot.collect(files, None, self.contents())?;
                 let is_lost = snapshot.seal(options.clock.now(), true)?.is_some();
-                snapshot.rest();
-                return if is_lost { Err(error.into()) } else { Ok(Vec::new()) };
+                return Ok(is_lost.then(|| not_recorded(&call, &error.into())).into_iter().collect());
             }
             opened => opened?,
         };
@@ -89,9 +91,12 @@ impl ChangeLog {
                 reverted.chain(notes).collect()
             }
         };
-        snapshot.rest();
         Ok(warnings)
     }
+}
+
+fn not_recorded(call: &str, error: &ToolError) -> String {
+    format!("The changes of the call {call} aren't recorded, so undo doesn't cover them. {error}")
 }
 
 /// Whether the journal of a run has exactly these changes of a call.

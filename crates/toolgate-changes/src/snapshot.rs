@@ -150,6 +150,11 @@ impl Snapshot {
         earlier.into_values().try_for_each(|was| Ok(self.forget(Some(was))?))
     }
 
+    /// Its name among the snapshots.
+    pub(crate) fn name(&self) -> &str {
+        self.stored.name()
+    }
+
     /// What it covers, and for which call.
     pub(crate) fn scope(&self) -> &SnapshotScope {
         &self.scope
@@ -236,7 +241,7 @@ impl Snapshot {
     }
 
     /// Gives directories their modes back that were made accessible.
-    pub(super) fn restore_modes(&mut self, files: &dyn Files) {
+    pub(crate) fn restore_modes(&mut self, files: &dyn Files) {
         std::mem::take(&mut self.suspended).iter().rev().for_each(|directory| files.restore_mode(directory));
     }
 

@@ -180,7 +180,17 @@ impl PreparedCall for PreparedUndo {
     fn run<'a>(self: Box<Self>, hands: &'a dyn Hands) -> BoxFuture<'a, Result<Value, ToolError>> {
         let opened = self.open_closed_directories(hands);
         let undone = self.undo(hands);
-        opened.iter().rev().for_each(|directory| hands.restore_mode(directory));
+        let is_undone = |directory: &WorkspacePath| {
+            let undone = undone.as_ref().ok().and_then(|undone| undone["undone"].as_array());
+            undone.is_some_and(|undone| undone.contains(&json!(hands.shown(directory))))
+        };
+        for directory in opened.iter().rev() {
+            // A directory that was undone has the mode that it got by that.
+            match is_undone(directory) {
+                true => hands.keep_mode(directory),
+                false => hands.restore_mode(directory),
+            }
+        }
         Box::pin(std::future::ready(undone))
     }
 }
@@ -226,7 +236,10 @@ impl PreparedUndo {
         if !FileState::same(now.as_ref(), change.after.as_ref()) {
             return Err(ToolError::new(ErrorCode::StaleFile, format!("`{}` has changed since.", change.path)));
         }
-        change.before.as_ref().map_or(Ok(()), |before| self.check(&change.path, before))?;
+        match &change.before {
+            Some(before) if !change.is_metadata_only() => self.check(&change.path, before)?,
+            _ => {}
+        }
         let after = restored(change, now.as_ref()).map_err(|what| {
             ToolError::new(ErrorCode::StaleFile, format!("The {what} of `{}` has changed since.", change.path))
         })?;

@@ -148,6 +148,11 @@ impl Change {
         }
     }
 
+    /// Whether only permission bits, time or owner change: the content stays where it is.
+    pub fn is_metadata_only(&self) -> bool {
+        self.before.as_ref().zip(self.after.as_ref()).is_some_and(|(before, after)| before.is(after))
+    }
+
     /// Merges a later change of the same path into this one. If something else changed the path in between, only the
     /// later change counts.
     pub fn followed_by(&mut self, later: &Self) {

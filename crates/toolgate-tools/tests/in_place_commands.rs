@@ -69,6 +69,34 @@ async fn what_a_background_command_changes_is_seen_at_once_and_undone_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn of_two_commands_in_place_each_has_its_own_changes() {
+    let world = world();
+    let session = world.session();
+    let command = "echo x > x; echo ready; until [ -e go ]; do sleep 0.02; done; echo late > z";
+    let (first, started) = call(&world, &session, "shell", json!({ "command": command, "background": true })).await;
+    let wait = |more: Value| {
+        let mut args = json!({ "action": "wait", "process": started["process"], "timeout_ms": 300_000 });
+        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        args
+    };
+    call(&world, &session, "process", wait(json!({ "offset": 0, "pattern": "ready" }))).await;
+    let (second, ended) = call(&world, &session, "shell", json!({ "command": "echo y > y", "stdin": true })).await;
+    assert_eq!(ended["changes"]["paths"], json!(["+y"]), "{ended}");
+    call(&world, &session, "write", json!({ "path": "go", "content": "" })).await;
+    let ended = loop {
+        let (_, answer) = call(&world, &session, "process", wait(json!({}))).await;
+        if answer["running"] == json!(false) {
+            break answer;
+        }
+    };
+    assert_eq!(ended["changes"]["paths"], json!(["+x", "+z"]), "{ended}");
+    call(&world, &session, "undo", json!({ "call": first })).await;
+    assert_eq!((read(&world, "x"), read(&world, "y").as_deref(), read(&world, "z")), (None, Some("y\n"), None));
+    call(&world, &session, "undo", json!({ "call": second })).await;
+    assert_eq!((read(&world, "y"), left_behind(&world)), (None, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_it_did_until_it_is_stopped_or_its_session_ends_is_on_record() {
     for stops in [true, false] {
         let world = world();

@@ -138,6 +138,21 @@ async fn a_mode_that_somebody_set_since_is_kept() {
 }
 
 #[tokio::test]
+async fn a_directory_that_was_made_read_only_is_writable_again() {
+    let world = world().confined();
+    world.file("dir/a", "a\n");
+    for more in [json!({}), json!({"stdin": true})] {
+        let mut args = json!({"command": "chmod a-w dir; chmod 000 dir/a"});
+        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let (call, payload) = perform(&world, "shell", args).await;
+        assert_eq!(payload["changes"]["paths"], json!(["~dir", "~dir/a"]), "{payload}");
+        undo(&world, call).await;
+        assert_eq!(tree(world.path())[0], "\"dir\" 40755 []");
+        assert_eq!(fs::metadata(world.path().join("dir/a")).unwrap().permissions().mode() & 0o777, 0o644);
+    }
+}
+
+#[tokio::test]
 async fn a_touch_alone_is_named_and_undone() {
     let world = world().confined();
     world.file("a.txt", "a\n").file("b.txt", "b\n");

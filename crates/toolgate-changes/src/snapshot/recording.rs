@@ -33,7 +33,8 @@ impl Unsealed {
 
 impl Snapshot {
     /// Finds what the command has changed, only at these paths if some are given, and stores the previous contents. What
-    /// other calls changed isn't the command's.
+    /// other calls changed isn't the command's. Directories that keep their owner out stay accessible until
+    /// [`Snapshot::restore_modes`].
     pub(crate) fn collect(
         &mut self,
         files: &dyn Files,
@@ -43,17 +44,6 @@ impl Snapshot {
         if self.is_final {
             return Ok(());
         }
-        let collected = self.collect_accessible(files, only, contents);
-        self.restore_modes(files);
-        collected
-    }
-
-    fn collect_accessible(
-        &mut self,
-        files: &dyn Files,
-        only: Option<&[WorkspacePath]>,
-        contents: &BlobStore,
-    ) -> Result<(), ToolError> {
         let moment = self.stored.time()?;
         self.read_notices(&moment, files, contents)?;
         for change in self.changes(files, only)? {

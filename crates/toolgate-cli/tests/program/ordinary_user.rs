@@ -35,6 +35,18 @@ fn undo_last(run: &impl Fn(&[&str]) -> Said) {
 }
 
 #[test]
+fn a_file_that_its_owner_closes_is_applied_and_opened_again() {
+    let world = World::new().file("a", "a\n");
+    let run = world.as_ordinary_user();
+    let reply = shell(&run, "chmod 000 a; echo work > result.txt");
+    assert_eq!(reply["payload"]["changes"]["paths"], json!(["~a", "+result.txt"]), "{reply}");
+    assert_eq!(reply["payload"]["changes"]["notes"], Value::Null, "{reply}");
+    assert_eq!((mode(&world.workspace().join("a")), world.read("result.txt").as_str()), (0, "work\n"));
+    undo_last(&run);
+    assert_eq!((mode(&world.workspace().join("a")), world.read("a").as_str()), (0o644, "a\n"));
+}
+
+#[test]
 fn a_directory_that_keeps_its_owner_out_costs_nothing() {
     let world = World::new();
     let run = world.as_ordinary_user();
@@ -115,11 +127,12 @@ fn directories_that_a_command_closes_in_place_are_recorded_and_keep_their_modes(
 #[test]
 fn what_a_directory_holds_that_cannot_be_entered_is_hidden_from_commands() {
     let world = World::new().file("dir/sub/.env", "TOKEN=do-not-tell\n").file("a", "a\n");
+    let world = world.file("leak.sh", "chmod 755 dir\ncat dir/sub/.env\necho b > a\n");
     let run = world.as_ordinary_user();
     set_mode(&world.workspace().join("dir"), 0o444);
     for overlay in ["on", "off"] {
         set_overlay(&world, overlay);
-        let args = json!({ "command": "chmod 755 dir; cat dir/sub/.env; echo b > a; true" }).to_string();
+        let args = json!({ "command": "sh leak.sh" }).to_string();
         let said = run(&["--json", "call", "--approve", "shell", &args]);
         assert!(!said.out.contains("do-not-tell"), "{said:?}");
         assert_eq!(said.json()["payload"]["exit_code"], 0, "{said:?}");
@@ -131,9 +144,9 @@ fn what_a_directory_holds_that_cannot_be_entered_is_hidden_from_commands() {
 fn a_path_of_a_person_that_is_too_long_stops_no_command() {
     let world = World::new();
     let name = "n".repeat(200);
+    let run = world.as_ordinary_user();
     let deep = format!("for i in $(seq 30); do mkdir {name}; cd {name}; done; echo TOKEN=do-not-tell > .env");
     assert_eq!(world.shell(&deep).code, 0);
-    let run = world.as_ordinary_user();
     shell(&run, "echo work > result.txt");
     set_overlay(&world, "off");
     shell(&run, "echo more >> result.txt");

@@ -111,8 +111,10 @@ async fn build_output_is_folded_unless_all_is_asked_for() {
     assert_eq!(told["changes"].as_array().unwrap().len(), 1, "{told}");
     let all = server.get(&token, "/v1/changes?all=true").await.json()["changes"][0].clone();
     assert_eq!(all["changes"].as_array().unwrap().len(), 4, "{all}");
-    let undone = server.post(&token, "/v1/undo", &json!({ "call": told["call"] })).await.json();
-    files.iter().for_each(|file| assert!(undone["payload"]["undone"].to_string().contains(file), "{undone}"));
+    // An undo that deletes is asked for, with every path.
+    let asked = server.post(&token, "/v1/undo", &json!({ "call": told["call"] })).await.json();
+    let effects = asked["error"]["details"]["effects"].to_string();
+    files.iter().for_each(|file| assert!(effects.contains(file), "{asked}"));
 }
 
 #[tokio::test]

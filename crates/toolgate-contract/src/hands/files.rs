@@ -41,6 +41,8 @@ pub trait FileHands {
     fn suspend_mode(&self, directory: &WorkspacePath) -> Result<(), ToolError>;
     /// Gives a directory its mode back.
     fn restore_mode(&self, directory: &WorkspacePath);
+    /// Leaves a directory the mode that it has now.
+    fn keep_mode(&self, directory: &WorkspacePath);
     /// How many bytes of previous content one change can keep for undo.
     fn undo_room(&self) -> u64;
 

@@ -40,6 +40,11 @@ impl StoredSnapshot {
         Ok(Some(Self { records, directory, parent, name, is_discarded: false, lock }))
     }
 
+    /// Its name among the snapshots.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The current time, by the clock of its file system.
     pub fn time(&self) -> Result<FilesystemTime, JournalError> {
         FilesystemTime::now(&self.lock)

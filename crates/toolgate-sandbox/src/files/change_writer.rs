@@ -36,11 +36,6 @@ fn needs_removal(change: &Change) -> bool {
     change.before.is_some() && (change.after.is_none() || is_directory(&change.before) != is_directory(&change.after))
 }
 
-/// Whether only the mode or the time changes.
-fn has_same_content(change: &Change) -> bool {
-    change.before.as_ref().zip(change.after.as_ref()).is_some_and(|(before, after)| before.is(after))
-}
-
 struct ChangeWriter<'a> {
     method: OpenMethod,
     roots: &'a [BorrowedFd<'a>],
@@ -93,7 +88,7 @@ impl ChangeWriter<'_> {
         let Some(after) = &change.after else { return Ok(()) };
         let (source, temporary, mut written) = (self.source, new_name(self.id, index), None);
         self.in_parent(index, |parent, name| match () {
-            () if has_same_content(change) && !after.is_link() => Ok(()),
+            () if change.is_metadata_only() && !after.is_link() => Ok(()),
             // No other user may read it before it has its own mode.
             () if after.is_directory() => rustix::fs::mkdirat(parent, name, Mode::RWXU),
             () if after.kind() == PIPE_MODE => Ok(()),
@@ -111,7 +106,7 @@ impl ChangeWriter<'_> {
         let (source, temporary) = (self.source, new_name(self.id, index));
         self.in_parent(index, |parent, name| match () {
             () if after.is_directory() => Ok(()),
-            () if has_same_content(change) && !after.is_link() => set_metadata(parent, name, after),
+            () if change.is_metadata_only() && !after.is_link() => set_metadata(parent, name, after),
             () if after.kind() == PIPE_MODE => make_pipe(parent, name, &temporary, after.permissions()),
             () => source.put(change, parent, name, &temporary).map_err(|error| errno(&error)),
         })

@@ -22,7 +22,7 @@ use toolgate_contract::{
     StagedChanges, Substitute, ToolError, WorkspacePath,
 };
 
-use crate::files::reverted_paths::RevertedPaths;
+use crate::files::layer_baseline::LayerBaseline;
 use crate::files::substitutes::PlacedSubstitutes;
 use crate::process::{OverlayMount, Rehearsal, SandboxError};
 
@@ -32,7 +32,7 @@ pub struct OverlayChanges {
     layers: Vec<(usize, PathBuf)>,
     started: Timestamp,
     substitutes: Mutex<PlacedSubstitutes>,
-    reverted: Mutex<RevertedPaths>,
+    baseline: Mutex<LayerBaseline>,
     owner: Option<String>,
     // Dropped in this order: the contents of the directory, then the directory.
     rehearsal: Rehearsal,
@@ -45,8 +45,8 @@ impl OverlayChanges {
         let layers = layers(rehearsal.layers(), roots);
         let started =
             directory.begun().map_err(|error| ToolError::io("A command's changes can't be looked at", &error))?;
-        let (substitutes, reverted) = Default::default();
-        Ok(Self { layers, started, substitutes, reverted, owner: None, rehearsal, directory })
+        let (substitutes, baseline) = Default::default();
+        Ok(Self { layers, started, substitutes, baseline, owner: None, rehearsal, directory })
     }
 
     /// Makes layers over what a command can change, in a new directory of `parent`.
@@ -78,7 +78,7 @@ impl OverlayChanges {
         };
         let mut directory = LayerDirectory::open(parent, name).map_err(|_| gone())?;
         let note = directory.note().map_err(|_| gone())?;
-        let (owner, kept, reverted): RehearsalNote = postcard::from_bytes(&note).map_err(|_| gone())?;
+        let (owner, kept, baseline): RehearsalNote = postcard::from_bytes(&note).map_err(|_| gone())?;
         let mut rehearsal = Rehearsal::of(kept, directory.path());
         rehearsal.set_kept(true);
         directory.kept = true;
@@ -87,7 +87,7 @@ impl OverlayChanges {
         if !rehearsal.layers().all(|(_, upper)| is_directory(upper)) {
             return Err(gone());
         }
-        Ok(Self { owner, reverted: Mutex::new(reverted), ..Self::new(rehearsal, directory, roots)? })
+        Ok(Self { owner, baseline: Mutex::new(baseline), ..Self::new(rehearsal, directory, roots)? })
     }
 
     fn set_kept(&mut self, stays: bool) {
@@ -102,8 +102,8 @@ impl OverlayChanges {
     }
 }
 
-/// What is stored with layers that are kept: the run that may apply them, their roots, and what we restored meanwhile.
-type RehearsalNote = (Option<String>, Vec<PathBuf>, RevertedPaths);
+/// What is stored with layers that are kept: the run that may apply them, their roots, and what they were made over.
+type RehearsalNote = (Option<String>, Vec<PathBuf>, LayerBaseline);
 
 /// Layers that were kept, in one directory.
 pub struct StoredOverlays {
@@ -128,7 +128,10 @@ impl StagedChanges for OverlayChanges {
     fn differences(&self, files: &dyn Files) -> Result<Differences, ToolError> {
         let unchanged = self.substitutes.lock().take_away();
         unchanged.map_err(|error| ToolError::io("What a command saw of hidden files can't be removed", &error))?;
-        crate::files::overlay_diff::compare(&self.layers, self.started, &self.reverted.lock(), files)
+        let mut baseline = self.baseline.lock();
+        let differences = crate::files::overlay_diff::compare(&self.layers, self.started, &baseline, files)?;
+        baseline.remember(&differences.all);
+        Ok(differences)
     }
 
     fn content(&self, place: &WorkspacePath, most: u64) -> Result<Option<FileContent>, ToolError> {
@@ -159,7 +162,7 @@ impl StagedChanges for OverlayChanges {
 
     fn keep(&mut self, owner: Option<&str>) -> Result<String, ToolError> {
         let roots: Vec<PathBuf> = self.rehearsal.layers().map(|(root, _)| root.to_owned()).collect();
-        let note: RehearsalNote = (owner.map(str::to_owned), roots, self.reverted.lock().clone());
+        let note: RehearsalNote = (owner.map(str::to_owned), roots, self.baseline.lock().clone());
         let note = postcard::to_allocvec(&note).map_err(|_| ToolError::internal("The layers couldn't be noted."))?;
         self.directory.put_note(&note).map_err(|error| ToolError::io("A rehearsal can't be kept", &error))?;
         self.set_kept(true);
@@ -216,7 +219,7 @@ impl ChangeSource for OverlayChanges {
 
     fn reverted(&self, change: &Change, files: &dyn Files) {
         if let Ok(Some(node)) = files.node(&change.place, false) {
-            self.reverted.lock().add(&change.place, &node);
+            self.baseline.lock().restored(&change.place, &node);
         }
     }
 

@@ -18,7 +18,7 @@ use toolgate_contract::{
     UnreadableChange, WorkspacePath,
 };
 
-use crate::files::reverted_paths::RevertedPaths;
+use crate::files::layer_baseline::LayerBaseline;
 use crate::files::{layer_mode, stat};
 
 /// More threads than this would only wait for the disk.
@@ -30,8 +30,6 @@ struct Candidate {
     above: Option<PathBuf>,
     /// Whether the workspace may have something there now.
     below: bool,
-    /// Whether the command changed a file that the workspace had.
-    is_copied_up: bool,
 }
 
 /// What of the lower directory is visible through a directory of a layer.
@@ -46,7 +44,7 @@ enum LowerVisibility {
 pub(super) fn compare(
     layers: &[(usize, PathBuf)],
     started: Timestamp,
-    reverted: &RevertedPaths,
+    baseline: &LayerBaseline,
     files: &dyn Files,
 ) -> Result<Differences, ToolError> {
     let mut walk = LayerWalk::new(files);
@@ -70,8 +68,10 @@ pub(super) fn compare(
             }
         };
         let is_stale = match &before {
-            Some(node) => node.changed > started && !node.state.is_directory() && !reverted.has(&candidate.place, node),
-            None => candidate.is_copied_up,
+            Some(node) => {
+                node.changed > started && !node.state.is_directory() && !baseline.is_restored(&candidate.place, node)
+            }
+            None => after.is_some() && baseline.existed(&candidate.place),
         };
         let before = before.map(|node| node.state);
         let change = Change { path, place: candidate.place, before, after };
@@ -154,9 +154,7 @@ impl<'a> LayerWalk<'a> {
         }
         let (below_has, mode) = (below != LowerVisibility::Nothing, layer_mode::of(&above, found));
         if !was_directory || !found.is_dir() || there.is_some_and(|there| there.mode != mode) {
-            let is_copied_up = found.is_file() && has_origin(&above);
-            let above = Some(above.clone());
-            self.candidates.push(Candidate { place: place.clone(), above, below: below_has, is_copied_up });
+            self.candidates.push(Candidate { place: place.clone(), above: Some(above.clone()), below: below_has });
         }
         if found.is_dir() {
             layer_mode::make_accessible(&above, found)
@@ -176,7 +174,7 @@ impl<'a> LayerWalk<'a> {
         if is_directory {
             self.inside_deleted(place.clone());
         }
-        self.candidates.push(Candidate { place, above: None, below: true, is_copied_up: false });
+        self.candidates.push(Candidate { place, above: None, below: true });
     }
 
     fn inside_deleted(&mut self, directory: WorkspacePath) {
@@ -187,12 +185,7 @@ impl<'a> LayerWalk<'a> {
                 Ok(entries) => {
                     for entry in entries {
                         pending.extend((entry.kind == EntryKind::Directory).then(|| entry.place.clone()));
-                        self.candidates.push(Candidate {
-                            place: entry.place,
-                            above: None,
-                            below: true,
-                            is_copied_up: false,
-                        });
+                        self.candidates.push(Candidate { place: entry.place, above: None, below: true });
                     }
                 }
             }
@@ -208,12 +201,6 @@ fn mode_in_layer(above: &Path) -> u32 {
         Ok(found) => found.mode(),
         Err(_) => DIRECTORY_MODE,
     }
-}
-
-/// Whether overlayfs copied the file from the lower directory when the command changed it.
-fn has_origin(file: &Path) -> bool {
-    let mut value = [0; 256];
-    rustix::fs::lgetxattr(file, c"user.overlay.origin", &mut value).is_ok()
 }
 
 fn is_opaque(directory: &Path) -> bool {

@@ -290,6 +290,10 @@ impl Files for Roots {
         }
     }
 
+    fn keep_mode(&self, directory: &WorkspacePath) {
+        self.suspended_modes.forget(directory);
+    }
+
     fn is_closed(&self, directory: &WorkspacePath) -> Option<String> {
         let opened = self.open_at(directory, OFlags::PATH | OFlags::DIRECTORY).ok()?;
         let wanted = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;

@@ -51,6 +51,11 @@ impl SuspendedModes {
         modes.remove(place);
     }
 
+    /// Leaves a directory the mode that it has now.
+    pub(crate) fn forget(&self, place: &WorkspacePath) {
+        self.0.lock().remove(place);
+    }
+
     /// What is at a path, with the mode that it had.
     pub(crate) fn as_it_was(&self, place: &WorkspacePath, found: FileMetadata) -> FileMetadata {
         if !found.state.is_directory() {

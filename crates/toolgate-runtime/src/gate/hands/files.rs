@@ -101,6 +101,10 @@ impl FileHands for CallHands {
         self.services.files.restore_mode(directory);
     }
 
+    fn keep_mode(&self, directory: &WorkspacePath) {
+        self.services.files.keep_mode(directory);
+    }
+
     fn undo_room(&self) -> u64 {
         self.services.changes.undo_room()
     }
