@@ -70,7 +70,12 @@ pub(super) fn compare(
             }
         };
         let is_stale = match &before {
-            Some(node) => node.changed > started && !node.state.is_directory() && !reverted.has(&candidate.place, node),
+            // Others may work in a directory; but its layer has the old mode, and must not replace one that they set.
+            Some(node) if node.state.is_directory() => {
+                let is_mode = |after: &FileState| after.is_directory() && after.mode != node.state.mode;
+                node.changed > started && after.as_ref().is_some_and(is_mode)
+            }
+            Some(node) => node.changed > started && !reverted.has(&candidate.place, node),
             None => candidate.is_copied_up,
         };
         let before = before.map(|node| node.state);
