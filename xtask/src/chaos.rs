@@ -1,6 +1,6 @@
-//! `cargo xtask chaos`: random sequences of everything that can happen to a workspace, for as long as one likes, where the
-//! ordinary tests try a few. A sequence follows from its seed, so a violation can be found again; each is printed as the
-//! shortest sequence of operations that still shows it.
+//! `cargo xtask chaos`: random sequences of everything that can happen to a workspace, for as long as one likes, where
+//! the ordinary tests try a few. A sequence follows from its seed, so a violation can be found again; each is printed
+//! as the shortest sequence of operations that still shows it.
 
 use anyhow::Result;
 use clap::Args;

@@ -1,7 +1,8 @@
 //! The tool `undo`: undoes the changes of a call, a turn or a run. It is a tool like any other, so an undo is judged,
 //! recorded and can itself be undone. A file that was changed again since is left alone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -180,17 +181,7 @@ impl PreparedCall for PreparedUndo {
     fn run<'a>(self: Box<Self>, hands: &'a dyn Hands) -> BoxFuture<'a, Result<Value, ToolError>> {
         let opened = self.open_closed_directories(hands);
         let undone = self.undo(hands);
-        let is_undone = |directory: &WorkspacePath| {
-            let undone = undone.as_ref().ok().and_then(|undone| undone["undone"].as_array());
-            undone.is_some_and(|undone| undone.contains(&json!(hands.shown(directory))))
-        };
-        for directory in opened.iter().rev() {
-            // A directory that was undone has the mode that it got by that.
-            match is_undone(directory) {
-                true => hands.keep_mode(directory),
-                false => hands.restore_mode(directory),
-            }
-        }
+        opened.iter().rev().for_each(|directory| hands.restore_mode(directory));
         Box::pin(std::future::ready(undone))
     }
 }
@@ -225,6 +216,7 @@ impl PreparedUndo {
             plan.kept_objects += undone.as_ref().map_or(0, |undone| undone.kept_objects);
             plan.add(&hands.shown(directory), undone.map(|undone| undone.back));
         }
+        plan.keep_replaced_directories(hands)?;
         plan.keep_filled_directories(hands)?;
         plan.carry_out(hands, self.contents.as_ref())
     }
@@ -232,6 +224,10 @@ impl PreparedUndo {
     /// The change that undoes `change`, if the file is still as the change left it.
     fn inverse(&self, change: &Change, hands: &dyn Hands) -> Result<Change, ToolError> {
         let place = hands.target(access_of(change), &change.path)?;
+        if place != change.place {
+            let message = format!("`{}` leads to another place by now, through a link.", change.path);
+            return Err(ToolError::new(ErrorCode::StaleFile, message));
+        }
         let now = hands.state_at(&place)?;
         if !FileState::same(now.as_ref(), change.after.as_ref()) {
             return Err(ToolError::new(ErrorCode::StaleFile, format!("`{}` has changed since.", change.path)));
@@ -285,6 +281,11 @@ fn filled(directory: &WorkspacePath, hands: &dyn Hands) -> ToolError {
     ToolError::new(ErrorCode::StaleFile, message)
 }
 
+fn replaced_by_now(directory: &WorkspacePath, hands: &dyn Hands) -> ToolError {
+    let message = format!("`{}` isn't a directory by now, so nothing goes back into it.", hands.shown(directory));
+    ToolError::new(ErrorCode::StaleFile, message)
+}
+
 /// What is undone and what isn't.
 #[derive(Default)]
 struct UndoPlan {
@@ -300,6 +301,25 @@ impl UndoPlan {
             Ok(changes) => self.back.extend(changes),
             Err(error) => self.refused.push(json!({ "path": path, "code": error.code, "reason": error.message })),
         }
+    }
+
+    /// Where somebody replaced a directory by something else, nothing goes back into it.
+    fn keep_replaced_directories(&mut self, hands: &dyn Hands) -> Result<(), ToolError> {
+        let comes_back = |change: &&Change| change.after.as_ref().is_some_and(FileState::is_directory);
+        let restored: BTreeSet<WorkspacePath> =
+            self.back.iter().filter(comes_back).map(|change| change.place.clone()).collect();
+        let mut known: BTreeMap<Option<WorkspacePath>, Option<WorkspacePath>> = BTreeMap::new();
+        for change in std::mem::take(&mut self.back) {
+            let replaced = match known.entry(change.place.ancestors().next_back()) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(hands.replaced_ancestor(&change.place)?),
+            };
+            match replaced.as_ref().filter(|ancestor| change.after.is_some() && !restored.contains(ancestor)) {
+                Some(ancestor) => self.add(&change.path, Err(replaced_by_now(ancestor, hands))),
+                None => self.back.push(change),
+            }
+        }
+        Ok(())
     }
 
     /// A directory that the undone change made goes only if nothing else is in it by now.

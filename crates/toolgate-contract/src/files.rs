@@ -61,8 +61,6 @@ pub trait Files: Send + Sync {
     fn suspend_mode(&self, directory: &WorkspacePath) -> Result<(), ToolError>;
     /// Gives a directory its mode back, unless it got another one since.
     fn restore_mode(&self, directory: &WorkspacePath);
-    /// Leaves a directory the mode that it has now, and reports that one again.
-    fn keep_mode(&self, directory: &WorkspacePath);
     /// Why nothing can be created or removed in a directory; none if it can, or if there is no such directory.
     fn is_closed(&self, directory: &WorkspacePath) -> Option<String>;
     /// Removes the temporary files that the change `id` of these paths left behind when its process was killed.

@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests change files as a person would")]
 
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 use toolgate_testkit::{TestWorkspace, wait_until_async};
@@ -77,6 +78,19 @@ async fn a_directory_that_a_command_replaces_keeps_what_a_person_adds_and_the_co
     assert!(aside.iter().any(|one| one["path"] == json!("e")), "{reply}");
     let kept = quarantined(&world);
     assert!(kept.iter().any(|content| content == "file\n"), "{kept:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_directory_that_a_command_writes_to_keeps_the_mode_that_a_person_gives_it_meanwhile() {
+    let world = world();
+    world.file("d/old.txt", "old\n");
+    let directory = world.path().join("d");
+    let reply = while_it_runs(&world, "echo new > d/new.txt", async || {
+        std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o700)).unwrap();
+    })
+    .await;
+    assert_eq!(std::fs::metadata(&directory).unwrap().permissions().mode() & 0o7777, 0o700, "{reply}");
+    assert_eq!(read(&world, "d/new.txt").as_deref(), Some("new\n"), "{reply}");
 }
 
 /// Lets a directory get new files and keep those that it has, for everybody, or ends that; false where that can't be done.

@@ -208,3 +208,57 @@ async fn owners_are_restored_where_we_may() {
 fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|found| std::os::unix::fs::MetadataExt::uid(&found) == 0)
 }
+
+#[tokio::test]
+async fn a_directory_that_a_command_closed_is_open_again() {
+    let world = world().confined();
+    world.file("e/f", "1\n");
+    for mode in ["a-w", "000"] {
+        let (call, _) = perform(&world, "shell", json!({ "command": format!("chmod {mode} e") })).await;
+        let undone = undo(&world, call).await;
+        assert_eq!(undone["undone"], json!(["e"]), "{undone}");
+        assert_eq!(fs::metadata(world.path().join("e")).unwrap().permissions().mode() & 0o7777, 0o755, "{mode}");
+    }
+}
+
+/// `e/f` was deleted, and somebody put something else in the place of `e`.
+async fn deleted_below_a_replaced_directory(replace: impl Fn(&Path)) -> (TestWorkspace, Value) {
+    let world = world();
+    world.file("e/f", "1\n").file("other/g", "2\n").file("top", "3\n");
+    let paths = ["e/f", "top"].map(|path| format!("*** Delete File: {path}\n")).concat();
+    let patch = format!("*** Begin Patch\n{paths}*** End Patch\n");
+    let (call, _) = perform(&world, "patch", json!({ "patch": patch })).await;
+    let _ = fs::remove_dir(world.path().join("e"));
+    replace(world.path());
+    let undone = undo(&world, call).await;
+    (world, undone)
+}
+
+#[tokio::test]
+async fn nothing_goes_back_into_a_directory_that_is_a_file_by_now() {
+    let (world, undone) = deleted_below_a_replaced_directory(|path| fs::write(path.join("e"), "mine").unwrap()).await;
+    assert_eq!(undone["undone"], json!(["top"]), "{undone}");
+    assert_eq!(undone["refused"][0]["path"], "e/f");
+    assert_eq!(fs::read_to_string(world.path().join("e")).unwrap(), "mine");
+}
+
+#[tokio::test]
+async fn nothing_goes_back_through_a_link_that_replaced_a_directory() {
+    let link = |path: &Path| std::os::unix::fs::symlink("other", path.join("e")).unwrap();
+    let (world, undone) = deleted_below_a_replaced_directory(link).await;
+    assert_eq!(undone["undone"], json!(["top"]), "{undone}");
+    assert_eq!(undone["refused"][0]["path"], "e/f");
+    assert!(!world.path().join("other/f").exists());
+}
+
+#[tokio::test]
+async fn a_directory_that_a_command_replaced_by_a_link_comes_back_with_its_content() {
+    let world = world().confined();
+    world.file("e/f", "1\n").file("other/g", "2\n");
+    let before = tree(world.path());
+    let (call, _) = perform(&world, "shell", json!({ "command": "rm -r e && ln -s other e" })).await;
+    assert!(fs::symlink_metadata(world.path().join("e")).unwrap().is_symlink());
+    let undone = undo(&world, call).await;
+    assert_eq!(undone["refused"], json!([]), "{undone}");
+    assert_eq!(tree(world.path()), before);
+}

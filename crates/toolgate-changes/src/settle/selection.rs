@@ -120,7 +120,8 @@ fn choose(
             _ => closed.reason(&change).map(str::to_owned),
         };
         if let Some(reason) = reason {
-            if is_directory(&change.after) {
+            // Where only the mode of a directory is somebody else's, what is in it can be written all the same.
+            if is_directory(&change.after) && !(is_stale && is_directory(&change.before)) {
                 missing.insert(change.place.clone());
             }
             choice.quarantined.push((change, reason));

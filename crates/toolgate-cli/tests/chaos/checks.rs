@@ -29,18 +29,19 @@ pub(crate) fn equal(path: &TreePath, one: Option<&Node>, other: Option<&Node>) -
     Node::same(one, other) || is_git_bookkeeping(path) && one.is_some() == other.is_some()
 }
 
-/// Whether a command in place meets what no sandbox lets it change: git's hooks and configuration. It is told so by the
-/// kernel and fails, so what it would do without Toolgate says nothing.
-pub(crate) fn meets_protected(before: &Tree, wanted: &TreeDiff) -> bool {
-    let is_protected = |path: &&TreePath| path.0.ends_with(b".git/config") || path.0.ends_with(b".git/hooks");
+/// Whether a command meets what no sandbox lets it change: git's hooks and, in place, its configuration. It is told so
+/// by the kernel and fails, so what it would do without Toolgate says nothing.
+pub(crate) fn meets_protected(before: &Tree, wanted: &TreeDiff, is_in_place: bool) -> bool {
+    let is_protected =
+        |path: &&TreePath| path.0.ends_with(b".git/hooks") || is_in_place && path.0.ends_with(b".git/config");
     before.keys().filter(is_protected).any(|protected| {
         let meets = |path: &TreePath| path == protected || protected.is_in(path) || path.is_in(protected);
         wanted.keys().any(meets)
     })
 }
 
-/// Compares what a command did with what the reply says and with what it would have done without Toolgate. Gives what was
-/// quarantined.
+/// Compares what a command did with what the reply says and with what it would have done without Toolgate. Gives what
+/// was quarantined.
 pub(crate) fn check_settled(
     reply: &Reply,
     settled: &Settled,
@@ -66,7 +67,8 @@ pub(crate) fn check_settled(
         let path = names.find(written).cloned();
         let Some(path) = path else { continue };
         let wanted = wanted.get(&path).and_then(|(_, meant)| meant.clone());
-        quarantined.push(QuarantinedNode { path, written: written.clone(), wanted });
+        let written = if written.contains("… [+") { path.spellings().remove(0) } else { written.clone() };
+        quarantined.push(QuarantinedNode { path, written, wanted });
     }
     for (path, (_, meant)) in wanted {
         if equal(path, meant.as_ref(), after.get(path)) || settled.is_cut {
@@ -109,7 +111,8 @@ fn check_named(reply: &Reply, settled: &Settled, changed: &TreeDiff, names: &Nam
             reply.raw
         );
     }
-    let unsaid: BTreeSet<_> = changed.keys().filter(|path| !said.contains_key(*path)).collect();
+    let is_folded = |path: &TreePath| settled.folded.iter().any(|directory| directory.holds(path));
+    let unsaid: BTreeSet<_> = changed.keys().filter(|path| !said.contains_key(*path) && !is_folded(path)).collect();
     hold!(
         unsaid.is_empty() || settled.is_cut,
         ReplyIsTrue,
@@ -141,9 +144,10 @@ pub(crate) fn check_tool(
     }
     let names = Names::of(before.keys().chain(after.keys()));
     let said = names.find_all(&reply.files_changed);
-    for path in changed.keys().filter(|path| !said.contains(*path)) {
+    let is_folded = |path: &TreePath| reply.folded.iter().any(|directory| directory.holds(path));
+    for path in changed.keys().filter(|path| !said.contains(*path) && !is_folded(path)) {
         hold!(
-            is_implied(path, &said, before, after),
+            reply.is_cut || is_implied(path, &said, before, after),
             ReplyIsTrue,
             "A tool's reply doesn't name what changed: {path:?} of {changed:?}; {}",
             reply.raw

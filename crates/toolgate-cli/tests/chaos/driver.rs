@@ -2,6 +2,7 @@
 //! model and disk agree.
 
 mod calls;
+mod cancels;
 mod processes;
 mod restarts;
 mod undos;
@@ -15,7 +16,7 @@ use crate::leftovers;
 use crate::operation::{Act, Actor, How, Operation};
 use crate::server::Server;
 use crate::setting::Setting;
-use crate::tree::{self, Tree, TreeDiff};
+use crate::tree::{self, Kind, Node, Tree, TreeDiff};
 use crate::violation::Violation;
 use crate::world::World;
 
@@ -117,6 +118,7 @@ impl Driver {
             Act::Release(of, which, is_forced) => self.release(id, *of, *which, *is_forced),
             Act::Restart => self.restart(by, false),
             Act::Kill => self.restart(by, true),
+            Act::CancelDuring(act, after) => self.cancel_during(id, by, act, *after),
             Act::KillDuring(act, after) => self.kill_during(id, by, act, *after),
             act => self.tool(id, by, act),
         }
@@ -127,6 +129,9 @@ impl Driver {
         let before = std::mem::replace(&mut self.tree, tree::scan(&self.world.workspace));
         let changed = tree::diff(&before, &self.tree);
         hold!(changed.is_empty(), NothingElseChanged, "Something changed while nobody did anything: {changed:?}");
+        let is_decoy = |node: &Node| matches!(&node.kind, Kind::File(content) if content.is_decoy());
+        let decoy = self.tree.iter().find(|(_, node)| is_decoy(node));
+        hold!(decoy.is_none(), NothingElseChanged, "A decoy has become a file: {decoy:?}");
         Ok(())
     }
 

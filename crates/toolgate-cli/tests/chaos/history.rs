@@ -1,5 +1,5 @@
-//! Who changed what: every change of every path, in order, with the call that made it. From this follows what an undo has
-//! to bring back.
+//! Who changed what: every change of every path, in order, with the call that made it. From this follows what an undo
+//! has to bring back.
 
 use std::collections::{BTreeMap, BTreeSet};
 

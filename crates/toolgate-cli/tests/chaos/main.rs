@@ -1,5 +1,6 @@
-//! Random sequences of everything that can happen to a workspace, against a model of it: two servers, the program on the
-//! command line, a person beside them, commands on overlays and in place, undo of everything, and kills at any moment.
+//! Random sequences of everything that can happen to a workspace, against a model of it: two servers, the program on
+//! the command line, a person beside them, commands on overlays and in place, undo of everything, and kills at any
+//! moment.
 //!
 //! A few seeds run in every setting with the other tests. `cargo xtask chaos` runs for as long as one likes, and prints
 //! each violation as the shortest sequence of operations that shows it, with the command that repeats it.

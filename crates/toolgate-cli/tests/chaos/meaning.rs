@@ -1,8 +1,8 @@
-//! What the file tools mean, as changes of the model. Where links are on the way, the meaning isn't predicted: then only
-//! what the reply says is compared with the disk.
+//! What the file tools mean, as changes of the model. Where links are on the way, the meaning isn't predicted: then
+//! only what the reply says is compared with the disk.
 
 use crate::operation::Act;
-use crate::tree::{Kind, Node, Tree, TreeDiff, diff};
+use crate::tree::{Kind, Node, Tree, TreeDiff, WriteTime, diff};
 use crate::tree_path::TreePath;
 
 /// What permissions new files and directories get.
@@ -14,11 +14,17 @@ pub(crate) fn lines(word: &str, count: u32) -> String {
     format!("{word}\n").repeat(count as usize)
 }
 
-/// What this call changes if it succeeds; none if that can't be told. `first_line` replaces the first line of a file.
-pub(crate) fn meaning(act: &Act, now: &Tree, read: &dyn Fn(&TreePath) -> Option<Vec<u8>>) -> Option<TreeDiff> {
+/// What a call changes that is made at this moment, if it succeeds; none if that can't be told.
+pub(crate) fn meaning(
+    act: &Act,
+    now: &Tree,
+    moment: i128,
+    read: &dyn Fn(&TreePath) -> Option<Vec<u8>>,
+) -> Option<TreeDiff> {
     let mut then = now.clone();
+    let put = |tree: &mut Tree, path: &TreePath, bytes: &[u8]| put(tree, path, bytes, moment);
     match act {
-        Act::Read(_) => {}
+        Act::Read(_) | Act::Search(..) => {}
         Act::Write(path, word, count) => put(&mut then, path, lines(word, *count).as_bytes())?,
         Act::Append(path, word) => {
             let old = read(path).unwrap_or_default();
@@ -44,7 +50,12 @@ pub(crate) fn meaning(act: &Act, now: &Tree, read: &dyn Fn(&TreePath) -> Option<
                 return None;
             }
             put(&mut then, to, &bytes.unwrap_or_default())?;
-            then.insert(to.clone(), Node { hard_link_to: None, ..moved });
+            // Whether a moved file keeps its time is the tool's to choose.
+            let written = match moved.kind {
+                Kind::File(_) => WriteTime::Since(0),
+                _ => moved.written,
+            };
+            then.insert(to.clone(), Node { hard_link_to: None, written, ..moved });
             then.remove(from);
         }
         _ => return None,
@@ -66,7 +77,7 @@ pub(crate) fn first_line(bytes: &[u8]) -> Option<&str> {
 }
 
 /// Puts a file there, with the directories above it.
-fn put(tree: &mut Tree, path: &TreePath, bytes: &[u8]) -> Option<()> {
+fn put(tree: &mut Tree, path: &TreePath, bytes: &[u8], moment: i128) -> Option<()> {
     has_no_link_above(tree, path)?;
     let mode = match tree.get(path) {
         None => FILE_MODE,
@@ -76,10 +87,9 @@ fn put(tree: &mut Tree, path: &TreePath, bytes: &[u8]) -> Option<()> {
     let mut above = path.parent();
     while let Some(directory) = above {
         above = directory.parent();
-        let made = Node { kind: Kind::Directory, mode: DIRECTORY_MODE, hard_link_to: None };
-        tree.entry(directory).or_insert(made);
+        tree.entry(directory).or_insert(Node::directory(DIRECTORY_MODE));
     }
-    tree.insert(path.clone(), Node::file(bytes, mode));
+    tree.insert(path.clone(), Node::file(bytes, mode, moment));
     Some(())
 }
 

@@ -76,8 +76,8 @@ impl Mutation {
             Self::Sparse(path, megabytes) => unless_pipe(path, format!("truncate -s {megabytes}M {}", path.quoted())),
             Self::Pipe(path) => format!("mkfifo {}", path.quoted()),
             Self::Deep(path, count, length) => format!(
-                "(mkdir -p {p} && cd {p} && n=$(printf %0{length}d 0) && for i in $(seq {count}); do mkdir -p $n && cd $n \
-                 || exit; done; echo deep > f)",
+                "(mkdir -p {p} && cd {p} && n=$(printf %0{length}d 0) && for i in $(seq {count}); do \
+                 mkdir -p $n && cd $n || exit; done; echo deep > f)",
                 p = path.quoted()
             ),
             Self::Many(path, count) => {

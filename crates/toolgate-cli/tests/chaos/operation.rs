@@ -39,6 +39,8 @@ pub(crate) enum Act {
     /// A script without Toolgate.
     Script(Vec<Mutation>),
     Read(TreePath),
+    /// `list`, `find` or `grep` for this word.
+    Search(String, String),
     /// The whole file becomes lines of this word.
     Write(TreePath, String, u32),
     Append(TreePath, String),
@@ -71,6 +73,8 @@ pub(crate) enum Act {
     Kill,
     /// The server is killed so many microseconds after it was asked to do this.
     KillDuring(Box<Act>, u64),
+    /// The call is cancelled so many microseconds after it began.
+    CancelDuring(Box<Act>, u64),
 }
 
 /// How a command works on the workspace.
@@ -98,8 +102,9 @@ impl Act {
     /// Whether it may change files through a call, so that it can be undone.
     pub(crate) fn is_undoable(&self) -> bool {
         match self {
-            Self::Script(_) | Self::Read(_) | Self::Feed(..) | Self::Rehearse(_) | Self::Restart | Self::Kill => false,
-            Self::KillDuring(act, _) => act.is_undoable(),
+            Self::Script(_) | Self::Read(_) | Self::Search(..) | Self::Feed(..) | Self::Rehearse(_) => false,
+            Self::Restart | Self::Kill => false,
+            Self::KillDuring(act, _) | Self::CancelDuring(act, _) => act.is_undoable(),
             Self::End(..) => false,
             _ => true,
         }

@@ -1,5 +1,6 @@
-//! The one source of chance of a run: SplitMix64, twelve lines that give the same numbers for a seed on every machine and
-//! with every version of every crate. A seed in a report is worth nothing if an update of a generator changes its meaning.
+//! The one source of chance of a run: SplitMix64, twelve lines that give the same numbers for a seed on every machine
+//! and with every version of every crate. A seed in a report is worth nothing if an update of a generator changes its
+//! meaning.
 
 /// Numbers that follow from a seed.
 pub(crate) struct Random(u64);

@@ -14,6 +14,9 @@ pub(crate) struct Reply {
     /// Code and message, if the call failed.
     pub(crate) error: Option<(String, String)>,
     pub(crate) files_changed: Vec<String>,
+    /// Whether more changed than is listed.
+    pub(crate) is_cut: bool,
+    pub(crate) folded: Vec<FoldedDirectory>,
     /// All of it, for a report.
     pub(crate) raw: Value,
 }
@@ -26,7 +29,33 @@ pub(crate) struct Settled {
     pub(crate) paths: Vec<(char, String)>,
     /// Path and reason.
     pub(crate) quarantined: Vec<(String, String)>,
+    /// Directories whose paths aren't listed one by one.
+    pub(crate) folded: Vec<FoldedDirectory>,
     pub(crate) is_cut: bool,
+}
+
+/// A directory of build output, and how many paths in it changed.
+#[derive(Debug, Clone)]
+pub(crate) struct FoldedDirectory {
+    path: TreePath,
+    count: usize,
+}
+
+impl FoldedDirectory {
+    fn of(value: &Value) -> Self {
+        let number = |name: &str| usize::try_from(value[name].as_u64().unwrap_or_default()).unwrap();
+        let path = TreePath::from(text(&value["path"]).trim_end_matches('/'));
+        Self { path, count: number("created") + number("changed") + number("deleted") }
+    }
+
+    fn all(value: &Value) -> Vec<Self> {
+        value.as_array().into_iter().flatten().map(Self::of).collect()
+    }
+
+    /// Whether it stands for this path.
+    pub(crate) fn holds(&self, path: &TreePath) -> bool {
+        *path == self.path || path.is_in(&self.path)
+    }
 }
 
 impl Reply {
@@ -37,6 +66,8 @@ impl Reply {
             payload: raw["payload"].clone(),
             error: error(&raw["error"]),
             files_changed: texts(&raw["artifacts"]["files_changed"]),
+            is_cut: raw["artifacts"].get("more_files_changed").is_some(),
+            folded: FoldedDirectory::all(&raw["artifacts"]["folded"]),
             raw,
         }
     }
@@ -49,6 +80,8 @@ impl Reply {
             payload: raw["structuredContent"].clone(),
             error: error(&about["toolgate/error"]),
             files_changed: texts(&about["toolgate/files_changed"]),
+            is_cut: about.get("toolgate/more_files_changed").is_some(),
+            folded: FoldedDirectory::all(&about["toolgate/folded"]),
             raw,
         }
     }
@@ -63,9 +96,12 @@ impl Reply {
         let number = |name: &str| changes[name].as_u64().unwrap_or_default();
         let paths = texts(&changes["paths"]);
         let count = usize::try_from(number("created") + number("changed") + number("deleted")).unwrap();
+        let folded = FoldedDirectory::all(&changes["folded"]);
+        let listed = paths.len() + folded.iter().map(|directory| directory.count).sum::<usize>();
         Some(Settled {
             count,
-            is_cut: count > paths.len() || number("more_kept_aside") > 0,
+            is_cut: count > listed || number("more_kept_aside") > 0,
+            folded,
             paths: paths.iter().filter_map(|path| Some((path.chars().next()?, path[1..].to_owned()))).collect(),
             quarantined: pairs(&changes["kept_aside"]),
         })
@@ -105,7 +141,17 @@ impl<'a> Names<'a> {
     }
 
     pub(crate) fn find(&self, written: &str) -> Option<&'a TreePath> {
-        self.0.get(written).copied()
+        let exactly = self.0.get(written).copied();
+        exactly.or_else(|| self.find_cut(written))
+    }
+
+    /// A long text is cut in a reply, which then says how many characters are missing: `start… [+1,234 characters]`.
+    fn find_cut(&self, written: &str) -> Option<&'a TreePath> {
+        let (start, rest) = written.split_once("… [+")?;
+        let missing: usize = rest.strip_suffix(" characters]")?.replace(',', "").parse().ok()?;
+        let length = start.chars().count() + missing;
+        let found = self.0.iter().find(|(text, _)| text.starts_with(start) && text.chars().count() == length);
+        found.map(|(_, path)| *path)
     }
 
     /// Those that are known.

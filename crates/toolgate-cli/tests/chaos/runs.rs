@@ -77,11 +77,11 @@ fn report(setting: Setting, seed: Option<u64>, operations: &[Operation], violati
 /// A few seeds of one setting.
 fn try_setting(name: &str) {
     let setting = Setting::named(name).unwrap();
-    if let Some(reason) = obstacle(setting) {
-        return skip("chaos-setting", reason);
+    if let Some((key, reason)) = obstacle(setting) {
+        return skip(key, reason);
     }
     for seed in 0..SEEDS {
-        let operations = sequence(seed, LENGTH, &Choice::default());
+        let operations = sequence(seed, LENGTH, &Choice { is_in_place: !setting.has_overlay, ..Choice::default() });
         let (result, tally) = try_out(setting, &operations);
         if let Err(violation) = result {
             let (short, violation) = shortest(setting, &operations, &violation, SHRINKING);
@@ -147,6 +147,7 @@ impl LongRun {
             length: u32::try_from(number("LENGTH", 60)).unwrap(),
             shrinking: Duration::from_secs(number("SHRINK", SHRINKING.as_secs())),
             choice: Choice {
+                is_in_place: false,
                 has_all: variable("ALL").is_some(),
                 without: variable("WITHOUT")
                     .into_iter()
@@ -163,7 +164,8 @@ impl LongRun {
             if start.elapsed() > self.time {
                 break;
             }
-            let operations = sequence(seed, self.length, &self.choice);
+            let choice = Choice { is_in_place: !setting.has_overlay, ..self.choice.clone() };
+            let operations = sequence(seed, self.length, &choice);
             let (result, tally) = try_out(*setting, &operations);
             seeds += 1;
             totals.add(&tally);

@@ -37,9 +37,13 @@ impl Server {
         Reply::of_server(self.client.call(tool, args))
     }
 
-    /// Asks for a call and doesn't wait for the reply.
-    pub(crate) fn begin(&mut self, tool: &str, args: Value) {
-        self.client.begin("tools/call", json!({ "name": tool, "arguments": args }));
+    /// Asks for a call and doesn't wait for the reply. Gives the number of the request.
+    pub(crate) fn begin(&mut self, tool: &str, args: Value) -> u64 {
+        self.client.begin("tools/call", json!({ "name": tool, "arguments": args }))
+    }
+
+    pub(crate) fn cancel(&mut self, request: u64) {
+        self.client.cancel(request);
     }
 
     pub(crate) fn kill(mut self) {

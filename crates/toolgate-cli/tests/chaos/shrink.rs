@@ -58,7 +58,7 @@ fn script_of(act: &mut Act) -> Option<&mut Vec<Mutation>> {
     match act {
         Act::Script(script) | Act::Shell(_, script) | Act::Begin(_, script) | Act::Feed(_, script) => Some(script),
         Act::Rehearse(script) => Some(script),
-        Act::KillDuring(act, _) => script_of(act),
+        Act::KillDuring(act, _) | Act::CancelDuring(act, _) => script_of(act),
         _ => None,
     }
 }

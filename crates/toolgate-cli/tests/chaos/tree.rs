@@ -7,7 +7,7 @@ use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 
 use crate::tree_path::TreePath;
 
@@ -26,6 +26,7 @@ pub(crate) struct Node {
     pub(crate) kind: Kind,
     /// Permission bits; 0 for a link, which has none of its own.
     pub(crate) mode: u32,
+    pub(crate) written: WriteTime,
     /// The first path of the same inode, if that is another one.
     pub(crate) hard_link_to: Option<TreePath>,
 }
@@ -39,6 +40,27 @@ pub(crate) enum Kind {
     Other,
 }
 
+/// When a regular file was last written to (mtime).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WriteTime {
+    /// Of a directory, a link or a pipe: nobody asks.
+    Untold,
+    /// Nanoseconds since 1970.
+    At(i128),
+    /// Some moment that isn't before this one: two runs of a script don't write at the same time.
+    Since(i128),
+}
+
+impl WriteTime {
+    fn matches(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Since(earliest), Self::At(time)) | (Self::At(time), Self::Since(earliest)) => time >= earliest,
+            (Self::Since(_), Self::Since(_)) => true,
+            (one, other) => one == other,
+        }
+    }
+}
+
 /// The bytes of a file: how many, their hash, and the first of them for reports.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Content {
@@ -50,6 +72,11 @@ pub(crate) struct Content {
 impl Content {
     pub(crate) fn of(bytes: &[u8]) -> Self {
         Self::read(bytes).expect("bytes in memory can be read")
+    }
+
+    /// Whether it is what commands see instead of a hidden file.
+    pub(crate) fn is_decoy(&self) -> bool {
+        self.start.starts_with(b"# Toolgate keeps this fi")
     }
 
     fn read(mut from: impl Read) -> std::io::Result<Self> {
@@ -75,8 +102,14 @@ impl Content {
 }
 
 impl Node {
-    pub(crate) fn file(bytes: &[u8], mode: u32) -> Self {
-        Self { kind: Kind::File(Content::of(bytes)), mode, hard_link_to: None }
+    /// A file that is written at this moment or later.
+    pub(crate) fn file(bytes: &[u8], mode: u32, since: i128) -> Self {
+        let written = WriteTime::Since(since);
+        Self { kind: Kind::File(Content::of(bytes)), mode, written, hard_link_to: None }
+    }
+
+    pub(crate) fn directory(mode: u32) -> Self {
+        Self { kind: Kind::Directory, mode, written: WriteTime::Untold, hard_link_to: None }
     }
 
     pub(crate) fn is_directory(&self) -> bool {
@@ -88,10 +121,12 @@ impl Node {
         std::mem::discriminant(&self.kind) == std::mem::discriminant(&other.kind)
     }
 
-    /// Whether both are of the same kind with the same bytes and the same mode. Which names share an inode doesn't count.
+    /// Whether both are of the same kind with the same bytes, mode and time. Which names share an inode doesn't count.
     pub(crate) fn same(one: Option<&Self>, other: Option<&Self>) -> bool {
         match (one, other) {
-            (Some(one), Some(other)) => one.kind == other.kind && one.mode == other.mode,
+            (Some(one), Some(other)) => {
+                one.kind == other.kind && one.mode == other.mode && one.written.matches(other.written)
+            }
             (one, other) => one.is_none() && other.is_none(),
         }
     }
@@ -107,7 +142,7 @@ impl fmt::Debug for Node {
         match &self.kind {
             Kind::File(content) => {
                 let start = String::from_utf8_lossy(&content.start);
-                write!(formatter, "file {:o} of {} bytes {start:?}", self.mode, content.size)
+                write!(formatter, "file {:o} of {} bytes {start:?} {:?}", self.mode, content.size, self.written)
             }
             Kind::Directory => write!(formatter, "directory {:o}", self.mode),
             Kind::Link(target) => write!(formatter, "link to {:?}", String::from_utf8_lossy(target)),
@@ -146,6 +181,10 @@ fn scan_into(directory: BorrowedFd<'_>, at: &TreePath, tree: &mut Tree, inodes: 
             _ => Kind::Other,
         };
         let mode = if file_type == FileType::Symlink { 0 } else { stat.st_mode & 0o7777 };
+        let written = match file_type {
+            FileType::RegularFile => WriteTime::At(time_of(&stat)),
+            _ => WriteTime::Untold,
+        };
         let shared = (file_type == FileType::RegularFile && stat.st_nlink > 1).then_some((stat.st_dev, stat.st_ino));
         let hard_link_to = shared.and_then(|inode| match inodes.get(&inode) {
             Some(first) => Some(first.clone()),
@@ -156,8 +195,13 @@ fn scan_into(directory: BorrowedFd<'_>, at: &TreePath, tree: &mut Tree, inodes: 
         {
             scan_into(opened.as_fd(), &path, tree, inodes);
         }
-        tree.insert(path, Node { kind, mode, hard_link_to });
+        tree.insert(path, Node { kind, mode, written, hard_link_to });
     }
+}
+
+/// When a file was last written to, in nanoseconds since 1970.
+pub(crate) fn time_of(stat: &Stat) -> i128 {
+    i128::from(stat.st_mtime) * 1_000_000_000 + stat.st_mtime_nsec as i128
 }
 
 fn read_file(directory: BorrowedFd<'_>, name: &[u8]) -> Option<Content> {

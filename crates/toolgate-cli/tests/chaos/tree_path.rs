@@ -1,4 +1,5 @@
-//! A path in the workspace as the bytes that it is. Printed, read back and given to bash without loss, whatever the bytes.
+//! A path in the workspace as the bytes that it is. Printed, read back and given to bash without loss, whatever the
+//! bytes.
 
 use std::fmt::{self, Write};
 use std::str::FromStr;

@@ -4,10 +4,13 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Timespec, Timestamps, Uid};
 
-use crate::tree::{self, Kind, Node, Tree, TreeDiff};
+use crate::tree::{self, Kind, Node, Tree, TreeDiff, WriteTime};
 use crate::tree_path::TreePath;
+
+/// Nanoseconds.
+const SECOND: i128 = 1_000_000_000;
 
 /// A directory that is made to hold what the workspace holds.
 pub(crate) struct Twin {
@@ -50,8 +53,24 @@ impl Twin {
         run: impl FnOnce(&Path) -> std::process::Output,
     ) -> (TreeDiff, std::process::Output) {
         self.follow(workspace, now);
+        let start = self.moment();
         let output = run(&self.root);
-        (tree::diff(now, &tree::scan(&self.root)), output)
+        let mut changed = tree::diff(now, &tree::scan(&self.root));
+        for node in changed.values_mut().filter_map(|(_, after)| after.as_mut()) {
+            if let WriteTime::At(time) = node.written
+                && time >= start
+            {
+                node.written = WriteTime::Since(start);
+            }
+        }
+        (changed, output)
+    }
+
+    /// The time that a file gets which is written now.
+    pub(crate) fn moment(&self) -> i128 {
+        let file = tempfile::tempfile_in(self.root.parent().unwrap()).unwrap();
+        std::io::Write::write_all(&mut &file, b"now").unwrap();
+        tree::time_of(&rustix::fs::fstat(&file).unwrap())
     }
 
     /// Lets the owner into every directory.
@@ -71,7 +90,7 @@ impl Twin {
                 let (from, other) = tree::open_parent(&self.root, first).unwrap();
                 rustix::fs::linkat(from, other, at, name, AtFlags::empty()).unwrap();
             }
-            (Kind::File(_), None) => copy_file(workspace, path, at, name, node.mode),
+            (Kind::File(_), None) => copy_file(workspace, path, at, name, node),
             (Kind::Directory, _) => {
                 let _ = rustix::fs::mkdirat(at, name, Mode::from_raw_mode(0o700));
             }
@@ -93,11 +112,17 @@ impl Twin {
     }
 }
 
-fn copy_file(workspace: &Path, path: &TreePath, at: BorrowedFd<'_>, name: &[u8], mode: u32) {
+fn copy_file(workspace: &Path, path: &TreePath, at: BorrowedFd<'_>, name: &[u8], node: &Node) {
     let (from, source) = tree::open_parent(workspace, path).unwrap();
     let mut source = std::fs::File::from(tree::open(from.as_fd(), source, OFlags::RDONLY).unwrap());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
     let mut copy = std::fs::File::from(rustix::fs::openat(at, name, flags, Mode::from_raw_mode(0o600)).unwrap());
     std::io::copy(&mut source, &mut copy).unwrap();
-    rustix::fs::fchmod(&copy, Mode::from_raw_mode(mode)).unwrap();
+    rustix::fs::fchmod(&copy, Mode::from_raw_mode(node.mode)).unwrap();
+    if let WriteTime::At(time) = node.written {
+        let (seconds, nanoseconds) = (time.div_euclid(SECOND), time.rem_euclid(SECOND));
+        let modified = Timespec { tv_sec: seconds as i64, tv_nsec: nanoseconds as _ };
+        let times = Timestamps { last_access: modified, last_modification: modified };
+        rustix::fs::futimens(&copy, &times).unwrap();
+    }
 }

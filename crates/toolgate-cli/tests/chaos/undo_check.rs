@@ -89,6 +89,7 @@ impl UndoCheck<'_> {
         };
         let is_excused = self.is_blocked(path)
             || self.is_permission(reason)
+            || reason.contains("has changed since") && self.is_of_metadata(path, back)
             || reason.contains("quota") && self.setting.has_small_quota;
         hold!(
             is_excused,
@@ -112,7 +113,17 @@ impl UndoCheck<'_> {
         }
     }
 
-    /// Whether something else is in the way: what is in a directory stays, or something that isn't a directory is above.
+    /// Whether the calls changed only the mode or the time of a path, and somebody set that again since.
+    fn is_of_metadata(&self, path: &TreePath, back: Option<&Node>) -> bool {
+        let is_theirs = |call: &Option<String>| call.as_ref().is_some_and(|call| self.calls.contains(call));
+        let left = self.history.of(path).iter().rfind(|change| is_theirs(&change.call));
+        left.is_some_and(|left| {
+            Node::same_content(back, left.after.as_ref()) && !Node::same(left.after.as_ref(), self.before.get(path))
+        })
+    }
+
+    /// Whether something else is in the way: what is in a directory stays, or something that isn't a directory is
+    /// above.
     fn is_blocked(&self, path: &TreePath) -> bool {
         let is_above = |tree: &Tree| {
             let mut above = path.parent();

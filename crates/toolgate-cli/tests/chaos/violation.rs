@@ -54,8 +54,8 @@ impl Violation {
         Self { invariant, what: what.into(), operation: None }
     }
 
-    /// What cases of one cause have in common: the invariant, the first words, and the words of the program that most often
-    /// tell one cause from another.
+    /// What cases of one cause have in common: the invariant, the first words, and the words of the program that most
+    /// often tell one cause from another.
     pub(crate) fn class(&self) -> String {
         let words = self.what.split(['`', '\n', ':']).next().unwrap_or_default();
         let words: String = words.chars().filter(|letter| !letter.is_ascii_digit()).collect();

@@ -18,6 +18,13 @@ const fn class<T>(name: &'static str, weight: usize, make: T) -> Class<T> {
     Class { name, weight, off: None, make }
 }
 
+type MakeMutation = fn(&mut Maker) -> Mutation;
+type MakeOperation = fn(&mut Maker) -> (Actor, Act);
+
+const fn off<T: Copy>(class: Class<T>, reason: &'static str) -> Class<T> {
+    Class { name: class.name, weight: class.weight, off: Some(reason), make: class.make }
+}
+
 /// Names of files and directories, by what is special about them.
 const NAMES: &[Class<&[&str]>] = &[
     class("plain", 60, &["a", "b", "dir", "dir/a", "dir/b", "dir/sub", "dir/sub/c", "empty", "e/f/g", "x"]),
@@ -28,14 +35,14 @@ const NAMES: &[Class<&[&str]>] = &[
 ];
 
 /// What scripts do.
-const MUTATIONS: &[Class<fn(&mut Maker) -> Mutation>] = &[
+const MUTATIONS: &[Class<MakeMutation>] = &[
     class("write", 30, |maker| Mutation::Write(maker.path(), maker.word(), maker.size())),
     class("append", 10, |maker| Mutation::Append(maker.path(), maker.word())),
     class("make a directory", 8, |maker| Mutation::MakeDirectory(maker.path())),
     class("remove", 14, |maker| Mutation::Remove(maker.path())),
     class("remove a directory", 3, |maker| Mutation::RemoveDirectory(maker.path())),
-    class("move", 10, |maker| Mutation::Move(maker.path(), maker.path())),
-    class("copy", 4, |maker| Mutation::Copy(maker.path(), maker.path())),
+    class("move", 10, |maker| maker.two_paths(Mutation::Move)),
+    class("copy", 4, |maker| maker.two_paths(Mutation::Copy)),
     class("chmod", 6, |maker| Mutation::Chmod(maker.one_of(&["600", "755", "444", "640"]), maker.path())),
     class("close", 4, |maker| Mutation::Chmod(maker.one_of(&["000", "a-w", "111", "555"]), maker.path())),
     class("setuid", 1, |maker| Mutation::Chmod("u+s".into(), maker.path())),
@@ -44,7 +51,10 @@ const MUTATIONS: &[Class<fn(&mut Maker) -> Mutation>] = &[
     class("touch", 3, |maker| Mutation::Touch(maker.path())),
     class("sparse", 1, |maker| Mutation::Sparse(maker.path(), 40)),
     class("pipe", 2, |maker| Mutation::Pipe(maker.path())),
-    class("long path", 1, |maker| Mutation::Deep(maker.path(), 22, 200)),
+    off(
+        class("long path", 1, |maker| Mutation::Deep(maker.path(), 22, 200)),
+        "commands in place don't name paths over 4,096 bytes, and undo fails beside them",
+    ),
     class("deep directories", 1, |maker| Mutation::Deep(maker.path(), 60, 1)),
     class("many", 1, |maker| Mutation::Many(maker.path(), 250)),
     class("git init", 4, |maker| Mutation::GitInit(maker.repository())),
@@ -57,9 +67,16 @@ const MUTATIONS: &[Class<fn(&mut Maker) -> Mutation>] = &[
 ];
 
 /// What those who work in the workspace do.
-const OPERATIONS: &[Class<fn(&mut Maker) -> (Actor, Act)>] = &[
+const OPERATIONS: &[Class<MakeOperation>] = &[
     class("a person's script", 16, |maker| (Actor::Person, Act::Script(maker.script(3)))),
     class("read", 3, |maker| (maker.caller(), Act::Read(maker.path()))),
+    class("search", 3, |maker| {
+        (maker.caller(), Act::Search(maker.one_of(&["list", "find", "grep"]), maker.one_of(&["a", "w1", "c"])))
+    }),
+    class("a person's secrets", 2, |maker| {
+        (Actor::Person, Act::Script(vec![Mutation::Write(".env".into(), maker.word(), 2)]))
+    }),
+    class("look at secrets", 2, |maker| (maker.caller(), Act::Shell(How::Layer, vec![Mutation::Look(".env".into())]))),
     class("write", 8, |maker| (maker.caller(), Act::Write(maker.path(), maker.word(), maker.size()))),
     class("append", 3, |maker| (maker.caller(), Act::Append(maker.path(), maker.word()))),
     class("edit", 5, |maker| (maker.caller(), Act::Edit(maker.path(), maker.word()))),
@@ -84,8 +101,15 @@ const OPERATIONS: &[Class<fn(&mut Maker) -> (Actor, Act)>] = &[
     }),
     class("restart", 2, |maker| (maker.server(), Act::Restart)),
     class("kill", 2, |maker| (maker.server(), Act::Kill)),
+    class("cancel a command", 3, |maker| (maker.server(), maker.cancel_during())),
     class("kill during a call", 5, |maker| (maker.server(), maker.kill_during())),
 ];
+
+/// Several commands that work in place at the same time.
+const SIDE_BY_SIDE: Class<()> = Class {
+    off: Some("what one of two commands in place did counts as the other's work, too"),
+    ..class("commands in place side by side", 1, ())
+};
 
 /// Makes a sequence of operations.
 pub(crate) struct Maker {
@@ -101,6 +125,8 @@ pub(crate) struct Maker {
 pub(crate) struct Choice {
     /// Also what is switched off.
     pub(crate) has_all: bool,
+    /// Whether commands have no overlays, so that all of them work in place.
+    pub(crate) is_in_place: bool,
     /// Names of classes that are left out this time.
     pub(crate) without: Vec<String>,
 }
@@ -116,7 +142,7 @@ pub(crate) fn sequence(seed: u64, length: u32, choice: &Choice) -> Vec<Operation
     for id in 1..length {
         let (by, act) = loop {
             let (by, act) = maker.choose(OPERATIONS)(&mut maker);
-            if act.refers_to() != Some(id) {
+            if act.refers_to() != Some(id) && !maker.is_switched_off(&act) {
                 break (by, act);
             }
         };
@@ -130,15 +156,34 @@ pub(crate) fn switched_off() -> Vec<(&'static str, &'static str)> {
     fn off<T>(classes: &'static [Class<T>]) -> impl Iterator<Item = (&'static str, &'static str)> {
         classes.iter().filter_map(|class| Some((class.name, class.off?)))
     }
-    off(NAMES).chain(off(MUTATIONS)).chain(off(OPERATIONS)).collect()
+    off(NAMES).chain(off(MUTATIONS)).chain(off(OPERATIONS)).chain(off(&[SIDE_BY_SIDE])).collect()
+}
+
+impl Choice {
+    fn has<T>(&self, class: &Class<T>) -> bool {
+        (class.off.is_none() || self.has_all) && !self.without.iter().any(|name| name == class.name)
+    }
 }
 
 impl Maker {
+    /// Whether an operation would begin a command in place beside another one, where that isn't tried.
+    fn is_switched_off(&self, act: &Act) -> bool {
+        let in_place = |act: &Act| match act {
+            Act::Shell(how, _) | Act::Begin(how, _) => *how != How::Layer || self.choice.is_in_place,
+            _ => false,
+        };
+        let is_new = match act {
+            Act::KillDuring(act, _) | Act::CancelDuring(act, _) => in_place(act),
+            act => in_place(act),
+        };
+        let has_ended = |id: u32| self.made.iter().any(|one| matches!(one.act, Act::End(of, _) if of == id));
+        let is_running =
+            |one: &Operation| matches!(one.act, Act::Begin(..)) && in_place(&one.act) && !has_ended(one.id);
+        is_new && !self.choice.has(&SIDE_BY_SIDE) && self.made.iter().any(is_running)
+    }
+
     fn choose<T: Copy>(&mut self, classes: &[Class<T>]) -> T {
-        let Choice { has_all, without } = &self.choice;
-        let is_used =
-            |class: &Class<T>| (class.off.is_none() || *has_all) && !without.iter().any(|name| name == class.name);
-        let weight = |class: &Class<T>| if is_used(class) { class.weight } else { 0 };
+        let weight = |class: &Class<T>| if self.choice.has(class) { class.weight } else { 0 };
         let weights: Vec<usize> = classes.iter().map(weight).collect();
         classes[self.random.weighted(&weights)].make
     }
@@ -149,6 +194,17 @@ impl Maker {
             let name = *self.random.pick(names);
             if !(self.is_tame && (name.contains(".envrc") || name.contains(".json") || name.contains("hooks"))) {
                 return name.parse().expect("the names of the table can be read");
+            }
+        }
+    }
+
+    /// Something from one path to another. Never into itself: whether `mv` then fails at once or copies first depends
+    /// on the file system, and neither says anything about Toolgate.
+    fn two_paths(&mut self, act: fn(TreePath, TreePath) -> Mutation) -> Mutation {
+        loop {
+            let (from, to) = (self.path(), self.path());
+            if from != to && !to.is_in(&from) {
+                return act(from, to);
             }
         }
     }
@@ -207,6 +263,14 @@ impl Maker {
         self.earlier(Act::is_undoable, last)
     }
 
+    fn cancel_during(&mut self) -> Act {
+        self.is_tame = true;
+        let how = if self.random.percent(70) { How::Layer } else { How::Input };
+        let act = Act::Shell(how, self.script(4));
+        self.is_tame = false;
+        Act::CancelDuring(Box::new(act), self.random.below(30_000) as u64)
+    }
+
     fn kill_during(&mut self) -> Act {
         self.is_tame = true;
         let act = match self.random.below(6) {
@@ -224,7 +288,7 @@ impl Maker {
 
 #[test]
 fn a_sequence_follows_from_its_seed_and_survives_being_printed() {
-    let all = Choice { has_all: true, without: vec![] };
+    let all = Choice { has_all: true, ..Choice::default() };
     let operations = sequence(7, 200, &all);
     let text = crate::operation::print(&operations);
     assert_eq!(crate::operation::parse(&text), Ok(operations.clone()));

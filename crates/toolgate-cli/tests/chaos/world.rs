@@ -1,10 +1,11 @@
-//! Where a run takes place: a workspace, its twin and a home, on the file system and for the user that the setting says.
+//! Where a run takes place: a workspace, its twin and a home, on the file system and for the user that the setting
+//! says.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -25,6 +26,7 @@ pub(crate) struct World {
     pub(crate) setting: Setting,
     pub(crate) workspace: PathBuf,
     pub(crate) twin: Twin,
+    program: Arc<ProgramCopy>,
     /// The user that the program runs as, if it isn't ours.
     user: Option<u32>,
 }
@@ -34,12 +36,16 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Why a setting can't be tried here.
-pub(crate) fn obstacle(setting: Setting) -> Option<&'static str> {
+/// Why a setting can't be tried here: the key of the skip, and the reason.
+pub(crate) fn obstacle(setting: Setting) -> Option<(&'static str, &'static str)> {
     if setting.is_root && !is_root() {
-        return Some("the tests don't run as root");
+        return Some(("not-root", "only root can try what happens to root"));
     }
-    base(setting).is_none().then_some("there is no such file system that everybody may write to")
+    let obstacle = match setting.is_tmpfs {
+        true => ("no-tmpfs", "neither `/dev/shm` nor the temporary directory is a tmpfs"),
+        false => ("only-tmpfs", "the temporary directory and `/var/tmp` are a tmpfs"),
+    };
+    base(setting).is_none().then_some(obstacle)
 }
 
 /// A directory of everybody's on a file system of that kind.
@@ -52,10 +58,24 @@ fn base(setting: Setting) -> Option<PathBuf> {
     candidates.into_iter().find(|path| is_tmpfs(path) == Some(setting.is_tmpfs))
 }
 
-/// The program, where an ordinary user may run it.
-fn program() -> &'static Path {
-    static PROGRAM: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
-    let (_, path) = PROGRAM.get_or_init(|| {
+/// The program, where an ordinary user may run it. It is removed with the last world that uses it.
+struct ProgramCopy {
+    _directory: TempDir,
+    path: PathBuf,
+}
+
+impl ProgramCopy {
+    fn shared() -> Arc<Self> {
+        static PROGRAM: Mutex<Weak<ProgramCopy>> = Mutex::new(Weak::new());
+        let mut known = PROGRAM.lock().unwrap_or_else(PoisonError::into_inner);
+        known.upgrade().unwrap_or_else(|| {
+            let new = Arc::new(Self::new());
+            *known = Arc::downgrade(&new);
+            new
+        })
+    }
+
+    fn new() -> Self {
         let directory = tempfile::Builder::new().prefix("chaos-program-").tempdir().unwrap();
         std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
         let path = directory.path().join("toolgate");
@@ -63,9 +83,8 @@ fn program() -> &'static Path {
         if std::fs::hard_link(built, &path).is_err() {
             std::fs::copy(built, &path).unwrap();
         }
-        (directory, path)
-    });
-    path
+        Self { _directory: directory, path }
+    }
 }
 
 impl World {
@@ -84,7 +103,8 @@ impl World {
         for path in [&home.join(".config"), &config, &config.join("config.toml")] {
             std::os::unix::fs::chown(path, user, user).unwrap();
         }
-        Self { directory, setting, workspace, twin: Twin { root: twin, owner: user }, user }
+        let twin = Twin { root: twin, owner: user };
+        Self { directory, setting, workspace, twin, program: ProgramCopy::shared(), user }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -108,7 +128,7 @@ impl World {
 
     /// The program, not started yet.
     pub(crate) fn program(&self, args: &[&str]) -> Command {
-        let mut command = self.command(program(), &self.workspace);
+        let mut command = self.command(&self.program.path, &self.workspace);
         command.args(args);
         command
     }

@@ -23,6 +23,8 @@ pub trait FileHands {
     fn content_at(&self, place: &WorkspacePath, most: u64) -> Result<Option<FileContent>, ToolError>;
     /// The state of a path at or beneath a declared one; none if nothing exists there.
     fn state_at(&self, place: &WorkspacePath) -> Result<Option<FileState>, ToolError>;
+    /// The first of the directories above a declared path that is something else by now, such as a file or a link.
+    fn replaced_ancestor(&self, place: &WorkspacePath) -> Result<Option<WorkspacePath>, ToolError>;
     /// Lists a directory at or beneath a declared path, without what policy hides.
     fn entries_at(&self, place: &WorkspacePath) -> Result<Vec<DirectoryEntry>, ToolError>;
     /// Visits everything beneath a declared path, on several threads. Hidden entries are neither visited nor entered.
@@ -41,8 +43,6 @@ pub trait FileHands {
     fn suspend_mode(&self, directory: &WorkspacePath) -> Result<(), ToolError>;
     /// Gives a directory its mode back.
     fn restore_mode(&self, directory: &WorkspacePath);
-    /// Leaves a directory the mode that it has now.
-    fn keep_mode(&self, directory: &WorkspacePath);
     /// How many bytes of previous content one change can keep for undo.
     fn undo_room(&self) -> u64;
 

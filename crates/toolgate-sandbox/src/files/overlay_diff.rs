@@ -68,9 +68,12 @@ pub(super) fn compare(
             }
         };
         let is_stale = match &before {
-            Some(node) => {
-                node.changed > started && !node.state.is_directory() && !baseline.is_restored(&candidate.place, node)
+            // Others may work in a directory; but its layer has the old mode, and must not replace one that they set.
+            Some(node) if node.state.is_directory() => {
+                let is_mode = |after: &FileState| after.is_directory() && after.mode != node.state.mode;
+                node.changed > started && after.as_ref().is_some_and(is_mode)
             }
+            Some(node) => node.changed > started && !baseline.is_restored(&candidate.place, node),
             None => after.is_some() && baseline.existed(&candidate.place),
         };
         let before = before.map(|node| node.state);

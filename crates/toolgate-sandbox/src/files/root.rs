@@ -94,7 +94,8 @@ impl Roots {
         self.roots.get(place.root).ok_or_else(|| ToolError::internal(format!("There is no root {}.", place.root)))
     }
 
-    /// Where the path of one effect leads; with `itself`, a symlink at its end isn't followed.
+    /// Where the path of one effect leads; with `itself`, a symlink at its end isn't followed. A path to restore is taken
+    /// literally: it is recorded without links, and one that has come to be on the way since leads somewhere else.
     fn locate_one(&self, effect: Effect, itself: bool) -> Result<LocatedEffect, ToolError> {
         let Some((access, path)) = effect.path() else { return Ok(LocatedEffect::nowhere(effect)) };
         let paths: Vec<&Path> = self.roots.iter().map(|root| root.path.as_path()).collect();
@@ -102,10 +103,13 @@ impl Roots {
         if access > Access::Read && self.root(&written)?.access == RootAccess::Read {
             return Err(ToolError::new(ErrorCode::PolicyDenied, format!("`{path}` is in a root that is read-only.")));
         }
-        let real = self.real(&written, itself).map_err(|error| match error {
-            Errno::XDEV => outside(path, "a link on the way leads out of its root"),
-            error => refusal(&written, error),
-        })?;
+        let real = match effect {
+            Effect::Restore { .. } => written.clone(),
+            _ => self.real(&written, itself).map_err(|error| match error {
+                Errno::XDEV => outside(path, "a link on the way leads out of its root"),
+                error => refusal(&written, error),
+            })?,
+        };
         Ok(LocatedEffect { effect, written: Some(written), real: Some(real) })
     }
 
@@ -142,8 +146,7 @@ impl Files for Roots {
         let removed: BTreeSet<String> =
             paths.filter(|(access, _)| *access == Access::Delete).map(|(_, path)| path.to_owned()).collect();
         let locate = |effect: Effect| {
-            let is_restored = matches!(effect, Effect::Restore { .. });
-            let itself = is_restored || effect.path().is_some_and(|(_, path)| removed.contains(path));
+            let itself = effect.path().is_some_and(|(_, path)| removed.contains(path));
             self.locate_one(effect, itself)
         };
         effects.into_iter().map(locate).collect()
@@ -259,10 +262,18 @@ impl Files for Roots {
     fn write_changes(&self, changes: &[Change], source: &dyn ChangeSource, id: &str) -> Result<(), ToolError> {
         let directory = |change: &Change| self.root(&change.place).map(|root| root.directory.as_fd());
         let directories = changes.iter().map(directory).collect::<Result<Vec<_>, _>>()?;
-        crate::files::change_writer::write_changes(self.method, &directories, changes, source, id).map_err(|failure| {
-            let place = &changes[failure.index].place;
-            ToolError::io(&format!("`{}` can't be put in place", shown(place)), &failure.error.into())
-        })
+        crate::files::change_writer::write_changes(self.method, &directories, changes, source, id).map_err(
+            |failure| {
+                let place = &changes[failure.index].place;
+                ToolError::io(&format!("`{}` can't be put in place", shown(place)), &failure.error.into())
+            },
+        )?;
+        for Change { place, after, .. } in changes {
+            if let Some(directory) = after.as_ref().filter(|after| after.is_directory()) {
+                self.suspended_modes.replace(place, directory.permissions());
+            }
+        }
+        Ok(())
     }
 
     fn link_or_copy(&self, place: &WorkspacePath, directory: BorrowedFd<'_>, name: &[u8]) -> std::io::Result<()> {
@@ -288,10 +299,6 @@ impl Files for Roots {
         if let Ok(opened) = self.open_at(directory, OFlags::PATH | OFlags::DIRECTORY) {
             self.suspended_modes.restore(directory, &opened);
         }
-    }
-
-    fn keep_mode(&self, directory: &WorkspacePath) {
-        self.suspended_modes.forget(directory);
     }
 
     fn is_closed(&self, directory: &WorkspacePath) -> Option<String> {

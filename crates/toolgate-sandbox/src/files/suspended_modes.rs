@@ -35,6 +35,13 @@ impl SuspendedModes {
         Ok(())
     }
 
+    /// A change gave a directory another mode meanwhile, which may be the one that makes it accessible: that one stays.
+    pub(crate) fn replace(&self, place: &WorkspacePath, mode: u32) {
+        if let Some(known) = self.0.lock().get_mut(place) {
+            known.before = mode;
+        }
+    }
+
     /// Gives a directory its mode back, unless it got another one since.
     pub(crate) fn restore(&self, place: &WorkspacePath, directory: &OwnedFd) {
         let mut modes = self.0.lock();
@@ -49,11 +56,6 @@ impl SuspendedModes {
             let _ = rustix::fs::chmod(itself(directory), before);
         }
         modes.remove(place);
-    }
-
-    /// Leaves a directory the mode that it has now.
-    pub(crate) fn forget(&self, place: &WorkspacePath) {
-        self.0.lock().remove(place);
     }
 
     /// What is at a path, with the mode that it had.

@@ -43,11 +43,17 @@ impl Driver {
         Ok(reply)
     }
 
-    /// What a script changes without Toolgate.
-    pub(super) fn wanted(&self, mutations: &[Mutation]) -> TreeDiff {
+    /// What a script changes without Toolgate; none if it meets what commands can't change.
+    pub(super) fn wanted(&self, mutations: &[Mutation], how: How) -> Option<TreeDiff> {
         let text = script(mutations);
         let run = |directory: &std::path::Path| self.world.bash_without_capabilities(directory, &text);
-        self.world.twin.try_out(&self.world.workspace, &self.tree, run).0
+        let wanted = self.world.twin.try_out(&self.world.workspace, &self.tree, run).0;
+        (!meets_protected(&self.tree, &wanted, self.is_in_place(how))).then_some(wanted)
+    }
+
+    /// Whether a command works in place.
+    pub(super) fn is_in_place(&self, how: How) -> bool {
+        how != How::Layer || !self.world.setting.has_overlay
     }
 
     pub(super) fn tool(&mut self, id: u32, by: Actor, act: &Act) -> Result<(), Violation> {
@@ -71,7 +77,7 @@ impl Driver {
 
     /// What a file tool means now; none if that can't be told.
     pub(super) fn meaning(&self, act: &Act) -> Option<TreeDiff> {
-        meaning(act, &self.tree, &|path| tree::read(&self.world.workspace, path))
+        meaning(act, &self.tree, self.world.twin.moment(), &|path| tree::read(&self.world.workspace, path))
     }
 
     /// A tool's name and arguments; none if there is nothing to call it with.
@@ -79,6 +85,11 @@ impl Driver {
         let read = |path: &TreePath| tree::read(&self.world.workspace, path);
         Some(match act {
             Act::Read(path) => ("read", json!({ "path": path.text()? })),
+            Act::Search(tool, word) => match tool.as_str() {
+                "grep" => ("grep", json!({ "pattern": word })),
+                "find" => ("find", json!({ "pattern": format!("**/{word}*") })),
+                _ => ("list", json!({ "path": "." })),
+            },
             Act::Write(path, word, count) => ("write", json!({ "path": path.text()?, "content": lines(word, *count) })),
             Act::Append(path, word) => {
                 ("write", json!({ "path": path.text()?, "content": lines(word, 1), "mode": "append" }))
@@ -90,9 +101,8 @@ impl Driver {
             Act::Patch(path, word, new) => {
                 let bytes = read(path)?;
                 let (from, to, old) = (path.text()?, new.text()?, first_line(&bytes)?);
-                let patch = format!(
-                    "*** Begin Patch\n*** Update File: {from}\n@@\n-{old}\n+{word}\n*** Add File: {to}\n+{word}\n*** End Patch\n"
-                );
+                let update = format!("*** Update File: {from}\n@@\n-{old}\n+{word}\n");
+                let patch = format!("*** Begin Patch\n{update}*** Add File: {to}\n+{word}\n*** End Patch\n");
                 ("patch", json!({ "patch": patch }))
             }
             Act::Delete(path, is_recursive) => ("delete", json!({ "path": path.text()?, "recursive": is_recursive })),
@@ -120,12 +130,11 @@ impl Driver {
     }
 
     pub(super) fn shell(&mut self, id: u32, by: Actor, how: How, mutations: &[Mutation]) -> Result<(), Violation> {
-        let wanted = self.wanted(mutations);
+        let wanted = self.wanted(mutations, how);
         let reply = self.call(by, "shell", shell_args(how, mutations))?;
         let (before, after) = self.look();
         let changed = tree::diff(&before, &after);
-        let is_in_place = how != How::Layer || !self.world.setting.has_overlay;
-        let wanted = if is_in_place && meets_protected(&before, &wanted) { changed.clone() } else { wanted };
+        let wanted = wanted.unwrap_or_else(|| changed.clone());
         let Some(settled) = reply.settled() else {
             hold!(
                 changed.is_empty(),
@@ -176,7 +185,10 @@ impl Driver {
     }
 
     pub(super) fn rehearse(&mut self, id: u32, by: Actor, mutations: &[Mutation]) -> Result<(), Violation> {
-        let wanted = self.wanted(mutations);
+        let Some(wanted) = self.wanted(mutations, How::Layer) else {
+            self.tally.idle += 1;
+            return Ok(());
+        };
         let mut args = shell_args(How::Layer, mutations);
         args["rehearse"] = json!(true);
         let reply = self.call(by, "shell", args)?;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::{Driver, RunningCommand, server_index};
-use crate::checks::{check_settled, equal, meets_protected};
+use crate::checks::{check_settled, equal};
 use crate::hold;
 use crate::mutation::{Mutation, script};
 use crate::operation::{Actor, How};
@@ -27,13 +27,13 @@ impl Driver {
             self.tally.idle += 1;
             return Ok(());
         };
-        let is_in_place = how != How::Layer || !self.world.setting.has_overlay;
+        let is_in_place = self.is_in_place(how);
         if how == How::Layer {
             return self.begin_held(id, by, mutations, is_in_place);
         }
+        let (is_input, is_terminal) = (how == How::Input, how == How::Terminal);
         let args = json!({
-            "command": OBEDIENT, "background": how == How::Input, "stdin": how == How::Input, "tty": how == How::Terminal,
-            "yield_ms": 0,
+            "command": OBEDIENT, "background": is_input, "stdin": is_input, "tty": is_terminal, "yield_ms": 0,
         });
         let reply = self.call(by, "shell", args)?;
         let (before, after) = self.look();
@@ -49,7 +49,10 @@ impl Driver {
 
     /// A command that does everything at once and then waits, so that its changes are staged while others work.
     fn begin_held(&mut self, id: u32, by: Actor, mutations: &[Mutation], is_in_place: bool) -> Result<(), Violation> {
-        let wanted = self.wanted(mutations);
+        let Some(wanted) = self.wanted(mutations, How::Layer) else {
+            self.tally.idle += 1;
+            return Ok(());
+        };
         let command = format!("{}; {HELD}", script(mutations));
         let reply = self.call(by, "shell", json!({ "command": command, "yield_ms": 0 }))?;
         let Some(process) = reply.payload["process"].as_str().map(str::to_owned) else {
@@ -65,7 +68,6 @@ impl Driver {
         let changed = tree::diff(&before, &after);
         self.remember(id, by, &reply, &changed, vec![]);
         match is_in_place {
-            true if meets_protected(&before, &wanted) => {}
             true => {
                 let is_meant = changed.iter().all(|(path, (_, now))| {
                     wanted.get(path).is_some_and(|(_, meant)| equal(path, meant.as_ref(), now.as_ref()))
@@ -92,7 +94,7 @@ impl Driver {
             return Ok(());
         };
         let (server, process, call) = (command.server, command.process.clone(), command.call.clone());
-        let wanted = self.wanted(mutations);
+        let wanted = self.wanted(mutations, command.how);
         let text = format!("{}; echo \"do\"ne-{of}\n", script(mutations));
         let by = if server == 0 { Actor::ServerA } else { Actor::ServerB };
         let args = json!({
@@ -107,8 +109,8 @@ impl Driver {
             "A refused input changed {changed:?}; {}",
             reply.raw
         );
-        let is_free = !meets_protected(&before, &wanted);
-        for (path, (_, now)) in changed.iter().filter(|_| is_free) {
+        for (path, (_, now)) in &changed {
+            let Some(wanted) = &wanted else { break };
             let meant = wanted.get(path).map(|(_, meant)| meant.as_ref());
             let is_meant = meant.is_some_and(|meant| equal(path, meant, now.as_ref()));
             hold!(
@@ -204,7 +206,9 @@ impl Driver {
             let changes = self.history.of(path);
             let is_only_its = changes.iter().all(|change| change.call.as_ref() == Some(&command.call));
             let is_back = crate::tree::Node::same(changes[0].before.as_ref(), self.tree.get(path));
-            let is_named = said.contains(path) || quarantined.iter().any(|one| one == path || path.is_in(one));
+            let is_folded = settled.folded.iter().any(|directory| directory.holds(path));
+            let is_named =
+                said.contains(path) || is_folded || quarantined.iter().any(|one| one == path || path.is_in(one));
             hold!(
                 !is_only_its || is_back || is_named,
                 ReplyIsTrue,

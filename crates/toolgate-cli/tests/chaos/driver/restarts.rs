@@ -1,5 +1,5 @@
-//! Ends, kills and starts of servers. A start after a kill finds what the killed one left, and leaves the workspace as it
-//! should be; a second start changes nothing.
+//! Ends, kills and starts of servers. A start after a kill finds what the killed one left, and leaves the workspace as
+//! it should be; a second start changes nothing.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::{CallFacts, Driver, RunningCommand, server_index};
 use crate::checks::equal;
 use crate::hold;
 use crate::leftovers::{self, ProcessIdentity};
-use crate::operation::{Act, Actor, How};
+use crate::operation::{Act, Actor};
 use crate::tree::{self, Node, Tree, TreeDiff};
 use crate::tree_path::TreePath;
 use crate::violation::Violation;
@@ -53,8 +53,8 @@ impl Driver {
         for (path, (was, is)) in &changed {
             // What would be run automatically is reverted when its command ends, however it ends.
             let is_reverted = self.history.of(path).iter().any(|change| {
-                change.call.as_ref().is_some_and(|call| ended.contains(call))
-                    && Node::same(change.before.as_ref(), is.as_ref())
+                let is_its = change.call.as_ref().is_some_and(|call| ended.contains(call));
+                (is_its || change.is_ambiguous && !ended.is_empty()) && Node::same(change.before.as_ref(), is.as_ref())
             });
             hold!(is_reverted, NothingElseChanged, "A new start changed {path:?} from {was:?} to {is:?}");
         }
@@ -95,7 +95,7 @@ impl Driver {
     }
 
     /// Every change on record: the call and its paths.
-    fn recorded(&self) -> Vec<(String, Value)> {
+    pub(super) fn recorded(&self) -> Vec<(String, Value)> {
         let output = self.world.run(&["--json", "changes"]);
         let text = String::from_utf8_lossy(&output.stdout);
         let line = |line: &str| serde_json::from_str::<Value>(line).ok();
@@ -111,7 +111,7 @@ impl Driver {
         };
         let known: BTreeSet<String> = self.recorded().into_iter().map(|(call, _)| call).collect();
         let wanted = match act {
-            Act::Shell(_, mutations) => Some(self.wanted(mutations)),
+            Act::Shell(how, mutations) => self.wanted(mutations, *how),
             act => self.meaning(act),
         };
         self.server(index).begin(tool, args);
@@ -122,7 +122,7 @@ impl Driver {
         let (before, after) = self.start_again(index, &processes)?;
         let ended = self.forget_running(index);
         let changed = tree::diff(&before, &after);
-        let is_in_place = matches!(act, Act::Shell(how, _) if *how != How::Layer || !self.world.setting.has_overlay);
+        let is_in_place = matches!(act, Act::Shell(how, _) if self.is_in_place(*how));
         if let (Some(wanted), false) = (wanted, is_in_place || !ended.is_empty()) {
             check_all_or_nothing(&changed, &wanted, &after)?;
         }

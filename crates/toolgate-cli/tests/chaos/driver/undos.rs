@@ -49,8 +49,10 @@ impl Driver {
     /// The run that has a call on record.
     fn run_name(&self, call: &str) -> Option<String> {
         let runs = std::fs::read_dir(self.world.state("runs")).ok()?.flatten();
+        // An undo names the call in a run of its own, as an argument.
+        let own = format!(r#""tool_call_id":"{call}""#);
         let has_call = |run: &std::fs::DirEntry| {
-            std::fs::read_to_string(run.path().join("events.jsonl")).is_ok_and(|events| events.contains(call))
+            std::fs::read_to_string(run.path().join("events.jsonl")).is_ok_and(|events| events.contains(&own))
         };
         runs.into_iter().find(has_call).map(|run| run.file_name().to_string_lossy().into_owned())
     }

@@ -40,6 +40,17 @@ impl FileHands for CallHands {
         Ok(self.services.files.node(place, true)?.map(|node| node.state))
     }
 
+    fn replaced_ancestor(&self, place: &WorkspacePath) -> Result<Option<WorkspacePath>, ToolError> {
+        self.reach(Access::Read, place)?;
+        for ancestor in place.ancestors() {
+            let node = self.services.files.node(&ancestor, false)?;
+            if node.is_some_and(|node| !node.state.is_directory()) {
+                return Ok(Some(ancestor));
+            }
+        }
+        Ok(None)
+    }
+
     fn entries_at(&self, place: &WorkspacePath) -> Result<Vec<DirectoryEntry>, ToolError> {
         self.reach(Access::Read, place)?;
         let mut entries = self.services.files.entries(place)?;
@@ -99,10 +110,6 @@ impl FileHands for CallHands {
 
     fn restore_mode(&self, directory: &WorkspacePath) {
         self.services.files.restore_mode(directory);
-    }
-
-    fn keep_mode(&self, directory: &WorkspacePath) {
-        self.services.files.keep_mode(directory);
     }
 
     fn undo_room(&self) -> u64 {
