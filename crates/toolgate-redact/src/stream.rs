@@ -3,8 +3,9 @@
 
 use std::mem;
 
+use crate::colour_escapes::{ColourEscapes, first_escape};
 use crate::rules::BEFORE;
-use crate::scan::{KeywordHit, SecretSpan, TextView};
+use crate::scan::{KeywordHit, Scanner, SecretSpan, TextView};
 use crate::{REDACTED, Redactor};
 
 /// Large chunks are taken in pieces of this size, so that memory stays bounded.
@@ -14,12 +15,24 @@ const PIECE: usize = 64 * 1024;
 #[derive(Clone)]
 pub struct StreamRedactor {
     redactor: Redactor,
-    /// Text not yet written, and what precedes it as far as rules look back.
+    /// The text as it came.
+    original: ScannedText,
+    /// The text as a terminal shows it, from the first colour escape on.
+    shown: Option<(ColourEscapes, ScannedText)>,
+    /// Everything before this position was written or replaced.
+    written: usize,
+    /// The end of the last secret that was written over.
+    replaced_to: Option<usize>,
+    redacted: bool,
+}
+
+/// A text in which secrets are looked for, as far as it is needed.
+#[derive(Clone, Default)]
+struct ScannedText {
+    /// Text that isn't decided, and what precedes it as far as rules look back.
     held: Vec<u8>,
     /// The position of the first held byte in the whole text.
     base: usize,
-    /// Everything before this position was written or replaced.
-    written: usize,
     /// Keywords are found up to here.
     scanned: usize,
     /// Where a keyword may have begun that isn't complete.
@@ -28,33 +41,48 @@ pub struct StreamRedactor {
     pending: Vec<KeywordHit>,
     /// Secrets not yet written over, or whose end isn't settled.
     spans: Vec<SecretSpan>,
-    /// The end of the last secret that was written over.
-    replaced_to: Option<usize>,
-    redacted: bool,
+}
+
+/// How far a text is decided.
+#[derive(Clone, Copy)]
+struct Decided {
+    /// No secret begins before this position any more.
+    undecided: usize,
+    /// The end, so far, of the first secret that still grows.
+    growing: Option<usize>,
+}
+
+impl Decided {
+    /// Before this position everything is certain.
+    fn certain(&self) -> usize {
+        self.growing.map_or(self.undecided, |end| end.min(self.undecided))
+    }
+
+    /// Whether everything is known about a secret that begins here, except perhaps its end.
+    fn holds(&self, start: usize) -> bool {
+        start < self.undecided && start <= self.certain()
+    }
 }
 
 impl StreamRedactor {
     pub(crate) fn new(redactor: Redactor) -> Self {
-        Self {
-            redactor,
-            held: Vec::new(),
-            base: 0,
-            written: 0,
-            scanned: 0,
-            resume: 0,
-            pending: Vec::new(),
-            spans: Vec::new(),
-            replaced_to: None,
-            redacted: false,
-        }
+        let original = ScannedText::default();
+        Self { redactor, original, shown: None, written: 0, replaced_to: None, redacted: false }
     }
 
     /// Takes the next chunk and returns what is now certain.
     pub fn push(&mut self, chunk: &[u8]) -> Vec<u8> {
         let mut output = Vec::with_capacity(chunk.len());
-        for piece in chunk.chunks(PIECE) {
-            self.held.extend_from_slice(piece);
-            self.advance(false, &mut output);
+        for mut piece in chunk.chunks(PIECE) {
+            if self.shown.is_none()
+                && let Some(plain) = first_escape(piece)
+            {
+                self.take(&piece[..plain], &mut output);
+                let escapes = ColourEscapes::after(self.original.end());
+                self.shown = Some((escapes, self.original.clone()));
+                piece = &piece[plain..];
+            }
+            self.take(piece, &mut output);
         }
         output
     }
@@ -62,6 +90,9 @@ impl StreamRedactor {
     /// The text has ended: returns what was held back. What is pushed afterwards is a new text.
     pub fn finish(&mut self) -> Vec<u8> {
         let mut output = Vec::new();
+        if let Some((escapes, shown)) = &mut self.shown {
+            escapes.finish(&mut shown.held);
+        }
         self.advance(true, &mut output);
         *self = Self { redacted: self.redacted, ..Self::new(self.redactor.clone()) };
         output
@@ -72,22 +103,76 @@ impl StreamRedactor {
         self.redacted
     }
 
+    fn take(&mut self, bytes: &[u8], output: &mut Vec<u8>) {
+        self.original.held.extend_from_slice(bytes);
+        if let Some((escapes, shown)) = &mut self.shown {
+            escapes.push(bytes, &mut shown.held);
+        }
+        self.advance(false, output);
+    }
+
     fn advance(&mut self, complete: bool, output: &mut Vec<u8>) {
+        let scanner = &self.redactor.scanner;
+        let mut decided = self.original.advance(scanner, complete);
+        let mut secrets = self.original.secrets(|position| position, |end| end);
+        if let Some((escapes, shown)) = &mut self.shown {
+            let also = shown.advance(scanner, complete);
+            decided.undecided = decided.undecided.min(escapes.original(also.undecided));
+            let growing = also.growing.map(|end| escapes.original_end(end));
+            decided.growing = decided.growing.into_iter().chain(growing).min();
+            secrets.extend(shown.secrets(|position| escapes.original(position), |end| escapes.original_end(end)));
+            shown.forget(|span| decided.holds(escapes.original(span.start)), also.certain());
+            escapes.forget_before(shown.base);
+        }
+        self.write(secrets, decided, output);
+        self.original.forget(|span| decided.holds(span.start), decided.certain().min(self.written));
+    }
+
+    /// Writes text up to what is certain, and the mark for every secret in it.
+    fn write(&mut self, mut secrets: Vec<(usize, usize)>, decided: Decided, output: &mut Vec<u8>) {
+        let view = self.original.view(false);
+        secrets.sort_unstable();
+        for (start, end) in secrets.into_iter().take_while(|(start, _)| decided.holds(*start)) {
+            if self.replaced_to.is_none_or(|end| start > end) {
+                if start > self.written {
+                    output.extend_from_slice(view.slice(self.written..start));
+                }
+                output.extend_from_slice(REDACTED.as_bytes());
+                self.redacted = true;
+            }
+            let end = self.replaced_to.map_or(end, |before| before.max(end));
+            self.replaced_to = Some(end);
+            self.written = self.written.max(end);
+        }
+        let certain = decided.certain();
+        if certain > self.written {
+            output.extend_from_slice(view.slice(self.written..certain));
+            self.written = certain;
+        }
+    }
+}
+
+impl ScannedText {
+    fn view(&self, complete: bool) -> TextView<'_> {
+        TextView { bytes: &self.held, base: self.base, complete }
+    }
+
+    fn end(&self) -> usize {
+        self.base + self.held.len()
+    }
+
+    fn advance(&mut self, scanner: &Scanner, complete: bool) -> Decided {
         let held = mem::take(&mut self.held);
         let view = TextView { bytes: &held, base: self.base, complete };
-        let undecided = self.find(view);
+        let undecided = self.find(scanner, view);
         let growing = self.spans.iter_mut().filter_map(|span| (!span.grow(view)).then_some(span.end));
-        let certain = growing.fold(undecided, usize::min);
-        self.write(view, undecided, certain, output);
-        let needed = undecided.min(self.written).min(certain).saturating_sub(BEFORE).max(self.base);
+        let growing = growing.min();
         self.held = held;
-        self.held.drain(..needed - self.base);
-        self.base = needed;
+        Decided { undecided, growing }
     }
 
     /// Finds the secrets in what is new. Returns the position before which no other will begin.
-    fn find(&mut self, view: TextView<'_>) -> usize {
-        let scanner = &self.redactor.scanner;
+    fn find(&mut self, scanner: &Scanner, view: TextView<'_>) -> usize {
         let hits = scanner.hits(view.slice(self.resume..view.end()), self.resume);
         self.pending.extend(hits.filter(|hit| hit.end > self.scanned));
         self.scanned = view.end();
@@ -103,28 +188,24 @@ impl StreamRedactor {
         self.pending.iter().map(|hit| hit.start).fold(self.resume, usize::min)
     }
 
-    /// Writes text up to `certain`, and the mark for every secret in it. No secret begins before `undecided` any more,
-    /// but one that still grows may reach from `certain` up to there.
-    fn write(&mut self, view: TextView<'_>, undecided: usize, certain: usize, output: &mut Vec<u8>) {
-        self.spans.sort_by_key(|span| span.start);
-        let decided = |span: &SecretSpan| span.start < undecided && span.start <= certain;
-        for span in self.spans.iter().take_while(|span| decided(span)) {
-            if self.replaced_to.is_none_or(|end| span.start > end) {
-                if span.start > self.written {
-                    output.extend_from_slice(view.slice(self.written..span.start));
-                }
-                output.extend_from_slice(REDACTED.as_bytes());
-                self.redacted = true;
-            }
-            let end = self.replaced_to.map_or(span.end, |end| end.max(span.end));
-            self.replaced_to = Some(end);
-            self.written = self.written.max(end);
-        }
-        if certain > self.written {
-            output.extend_from_slice(view.slice(self.written..certain));
-            self.written = certain;
-        }
-        self.spans.retain(|span| !decided(span) || !span.is_settled());
+    /// The secrets that aren't written over, by their positions in the original.
+    fn secrets(&self, start: impl Fn(usize) -> usize, end: impl Fn(usize) -> usize) -> Vec<(usize, usize)> {
+        self.spans.iter().map(|span| (start(span.start), end(span.end))).collect()
+    }
+
+    /// Forgets secrets that are written over, and the text before `position` that no rule looks back to.
+    fn forget(&mut self, is_written: impl Fn(&SecretSpan) -> bool, position: usize) {
+        self.spans.retain(|span| !is_written(span) || !span.is_settled());
+        let needed = self.needed().min(position).saturating_sub(BEFORE).max(self.base);
+        self.held.drain(..needed - self.base);
+        self.base = needed;
+    }
+
+    /// The position before which nothing is undecided.
+    fn needed(&self) -> usize {
+        let pending = self.pending.iter().map(|hit| hit.start);
+        let growing = self.spans.iter().map(|span| if span.is_settled() { self.end() } else { span.end });
+        pending.chain(growing).fold(self.resume, usize::min)
     }
 }
 
@@ -132,6 +213,7 @@ impl StreamRedactor {
 impl StreamRedactor {
     /// How many things are in memory.
     pub(crate) fn held(&self) -> usize {
-        self.held.len() + self.pending.len() + self.spans.len()
+        let held = |text: &ScannedText| text.held.len() + text.pending.len() + text.spans.len();
+        held(&self.original) + self.shown.as_ref().map_or(0, |(_, shown)| held(shown))
     }
 }
