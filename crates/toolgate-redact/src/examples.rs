@@ -128,6 +128,7 @@ const SECRETS: &[&str] = &[
     "\u{1b}[34;1m\"password\"\u{1b}[0m\u{1b}[39m:\u{1b}[0m \u{1b}[0;32m\"«hunter2!»\"\u{1b}[0m",
     "password: «hunter2»\u{1b}[0m of me",
     "-----BEGIN \u{1b}[31mPRIVATE\u{1b}[m KEY-----\n«{b64}\n{b64}\n{b20}=»\n-----END PRIVATE KEY-----",
+    "HOME=/root\0DB_PASSWORD=«hunter2»\0LANG=C\0",
     "ENV X_PASSWORD «hunter2»\nRUN make",
     "Dockerfile:3:ENV DB_PASSWORD «letmein»",
     "set -x API_TOKEN «abc123def»\n",
@@ -384,6 +385,50 @@ fn a_stream_holds_back_little_and_can_be_used_again() {
     assert_eq!(stream.finish(), b"gh");
     assert_eq!(stream.push(b"p_ a new text\n"), b"p_ a new text\n");
     assert!(stream.redacted());
+}
+
+#[test]
+fn a_preview_shows_prompts_and_no_beginning_of_a_secret() {
+    let redactor = Redactor::new([("A_TOKEN".to_owned(), "0pen-sesame".to_owned())]);
+    let hidden = [
+        ("\u{1b}[31mghp_", "abc1"),
+        ("password: ", "hun"),
+        ("DB_PASSWORD=", "hun"),
+        ("\u{1b}[31mDB_PASSWORD\u{1b}[m=", "hun"),
+        ("{\"token\": \"", "ab"),
+        ("password: str = \"", "hun"),
+        ("Authorization: Bearer ", "abc"),
+        ("curl -u me:", "hun"),
+        ("sshpass -p ", "hun"),
+        ("ENV X_PASSWORD ", "hun"),
+        ("https://me:", "hun"),
+        ("-----BEGIN PRIVATE KEY-----\n", "MIIE"),
+        ("the answer is ", "0pen"),
+        ("the answer is ", "0pen-sesam"),
+    ];
+    for (before, secret) in hidden {
+        let mut stream = redactor.stream();
+        let shown = [stream.push(before.as_bytes()), stream.push(secret.as_bytes()), stream.preview()].concat();
+        let expected = format!("{before}{REDACTED}");
+        assert_eq!(String::from_utf8_lossy(&shown), expected);
+        assert!(!stream.redacted(), "a preview changes nothing");
+    }
+    let prompts = [
+        "Password: ",
+        "Password:",
+        "[sudo] password for ada: ",
+        "Enter passphrase for key '/home/ada/.ssh/id_ed25519': ",
+        "Use the saved token for ada [y/N]",
+        ">>> ",
+        "Are you sure (yes/no)? ",
+        "the answer is 0pe",
+        "Progress 12%",
+    ];
+    for prompt in prompts {
+        let mut stream = redactor.stream();
+        let shown = [stream.push(prompt.as_bytes()), stream.preview()].concat();
+        assert_eq!(String::from_utf8_lossy(&shown), prompt);
+    }
 }
 
 #[test]

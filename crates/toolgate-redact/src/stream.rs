@@ -11,6 +11,9 @@ use crate::{REDACTED, Redactor};
 /// Large chunks are taken in pieces of this size, so that memory stays bounded.
 const PIECE: usize = 64 * 1024;
 
+/// Fewer bytes of a known secret occur in any text.
+const TELLING: usize = 4;
+
 /// A text in the course of being redacted. A clone goes on by itself from where it was made.
 #[derive(Clone)]
 pub struct StreamRedactor {
@@ -96,6 +99,19 @@ impl StreamRedactor {
         self.advance(true, &mut output);
         *self = Self { redacted: self.redacted, ..Self::new(self.redactor.clone()) };
         output
+    }
+
+    /// What is held back, as it can be shown before it is certain: where a secret may be in the course of being
+    /// written, the mark stands.
+    pub fn preview(&self) -> Vec<u8> {
+        let scanner = &self.redactor.scanner;
+        let shown = self.shown.as_ref();
+        let shown = shown.and_then(|(escapes, shown)| Some(escapes.original(shown.unsure(scanner)?)));
+        let mut ended = self.clone();
+        if let Some(start) = self.original.unsure(scanner).into_iter().chain(shown).min() {
+            ended.original.spans.push(SecretSpan::settled(start, self.original.end()));
+        }
+        ended.finish()
     }
 
     /// Whether anything was replaced so far.
@@ -188,6 +204,22 @@ impl ScannedText {
         self.pending.iter().map(|hit| hit.start).fold(self.resume, usize::min)
     }
 
+    /// Where a secret may have begun that isn't complete: in the last word, if a keyword leads to it or it begins like a
+    /// known secret. A prompt, such as `Password for me: `, has no such word.
+    fn unsure(&self, scanner: &Scanner) -> Option<usize> {
+        let (view, end) = (self.view(false), self.end());
+        let word = self.held.iter().rposition(|byte| separates(*byte)).map_or(self.base, |at| self.base + at + 1);
+        let led = self.pending.iter().filter_map(|hit| {
+            let start = word.max(hit.end);
+            let is_led = view.slice(start..end).iter().any(u8::is_ascii_alphanumeric)
+                && leads(view.slice(hit.end..start))
+                && scanner.may_lead(hit, view);
+            is_led.then_some(start)
+        });
+        let begun = Some(scanner.begun_secret(view.bytes)).filter(|length| *length >= TELLING);
+        led.chain(begun.map(|length| end - length)).min()
+    }
+
     /// The secrets that aren't written over, by their positions in the original.
     fn secrets(&self, start: impl Fn(usize) -> usize, end: impl Fn(usize) -> usize) -> Vec<(usize, usize)> {
         self.spans.iter().map(|span| (start(span.start), end(span.end))).collect()
@@ -207,6 +239,18 @@ impl ScannedText {
         let growing = self.spans.iter().map(|span| if span.is_settled() { self.end() } else { span.end });
         pending.chain(growing).fold(self.resume, usize::min)
     }
+}
+
+/// Whether a value may begin after this byte.
+fn separates(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || b"=:\"'`<>(),;".contains(&byte)
+}
+
+/// Whether this, between a keyword and a word, lets the word be the keyword's value: other words don't, unless something
+/// assigns or names an option.
+fn leads(between: &[u8]) -> bool {
+    let has_words = between.iter().any(u8::is_ascii_alphanumeric);
+    !has_words || between.iter().any(|byte| b"=:\"'-".contains(byte))
 }
 
 #[cfg(test)]
