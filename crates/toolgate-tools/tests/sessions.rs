@@ -287,6 +287,18 @@ async fn secrets_are_replaced_across_pieces_in_every_form_of_output() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_command_sees_a_hidden_file_under_none_of_its_names() {
+    let world = world("");
+    world.file(".env", "the word is tangerine\n").file("other.txt", "an ordinary file\n");
+    let path = |name: &str| world.path().join(name);
+    std::fs::hard_link(path(".env"), path("notes.txt")).unwrap();
+    std::fs::hard_link(path("other.txt"), path("another.txt")).unwrap();
+    let seen = shell(&world, &world.session(), json!({ "command": "cat notes.txt another.txt; true" })).await;
+    let seen = seen.to_string();
+    assert!(seen.contains("an ordinary file") && !seen.contains("tangerine"), "{seen}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_command_writes_passes_by_while_it_runs_and_is_not_on_record() {
     let world = world("");
     let sink = Arc::new(CollectingSink::default());
