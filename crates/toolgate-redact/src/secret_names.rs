@@ -63,9 +63,16 @@ mod tests {
 
     #[test]
     fn names_of_secrets_and_names_that_look_so() {
-        for name in
-            ["password", "dbPassword", "API_KEY", "x-api-key", "Authorization", "client_secret", "SECRET_KEY_BASE"]
-        {
+        for name in [
+            "password",
+            "dbPassword",
+            "API_KEY",
+            "x-api-key",
+            "Authorization",
+            "client_secret",
+            "id_token",
+            "SECRET_KEY_BASE",
+        ] {
             assert!(names_a_secret(name), "{name}");
         }
         for name in
