@@ -42,6 +42,13 @@ fn sensitive_path() -> ErrorCode {
     ErrorCode::SensitivePath
 }
 
+impl SensitivePath {
+    /// Whether the entry protects what a file contains, so that a copy of the file is as sensitive.
+    fn denies_reading(&self) -> bool {
+        !self.fixed && self.access.contains(Access::Read)
+    }
+}
+
 /// The entire list, ready to match.
 #[derive(Debug)]
 pub(crate) struct SensitivePaths {
@@ -80,7 +87,32 @@ pub(crate) static SENSITIVE_PATHS: LazyLock<SensitivePaths> =
 
 /// The entry that covers this path, if any. `lifted` are the paths that configuration exempts.
 pub(crate) fn find_sensitive(access: Access, place: &WorkspacePath, lifted: &PathSet) -> Option<SensitiveMatch> {
-    PREFILTER.lets_through(&place.path).then(|| SENSITIVE_PATHS.over(access, place, lifted, |_| true)).flatten()
+    let over = |place: &WorkspacePath, counts: fn(&SensitivePath) -> bool| {
+        PREFILTER.lets_through(&place.path).then(|| SENSITIVE_PATHS.over(access, place, lifted, counts)).flatten()
+    };
+    over(place, |_| true).or_else(|| {
+        let edited = edited_files(&place.path).filter(|_| !lifted.is_match(&place.path));
+        let mut edited = edited.map(|path| WorkspacePath { root: place.root, path });
+        edited.find_map(|place| over(&place, SensitivePath::denies_reading))
+    })
+}
+
+/// The files that an editor may have left this one behind of: a backup (`x~`), Emacs' autosave and lock (`#x#`, `.#x`),
+/// Vim's swap file (`.x.swp`, which others write without the dot).
+fn edited_files(path: &str) -> impl Iterator<Item = String> {
+    let (directory, name) = path.rfind('/').map_or(("", path), |at| path.split_at(at + 1));
+    let swapped = name.rsplit_once('.').filter(
+        |(_, ending)| matches!(ending.as_bytes(), [b's' | b'S', b'w' | b'W', last] if last.is_ascii_alphabetic()),
+    );
+    let swapped = swapped.map(|(stem, _)| stem);
+    let names = [
+        name.strip_suffix('~'),
+        name.strip_prefix('#').and_then(|rest| rest.strip_suffix('#')),
+        name.strip_prefix(".#"),
+        swapped,
+        swapped.and_then(|stem| stem.strip_prefix('.')),
+    ];
+    names.into_iter().flatten().filter(|name| !name.is_empty()).map(move |name| format!("{directory}{name}"))
 }
 
 /// The entry that covers a path which is to be restored: only Toolgate's own files stay protected.
@@ -180,7 +212,10 @@ impl SensitivePaths {
 
     /// Whether the entry with this index covers a path in the workspace.
     pub(crate) fn covers(&self, index: usize, path: &str) -> bool {
-        self.set.matches(path).iter().any(|at| self.patterns[*at].0 == index) && !self.excepts[index].is_match(path)
+        let named = |path: &str| {
+            self.set.matches(path).iter().any(|at| self.patterns[*at].0 == index) && !self.excepts[index].is_match(path)
+        };
+        named(path) || self.entries[index].denies_reading() && edited_files(path).any(|path| named(&path))
     }
 }
 
@@ -195,7 +230,10 @@ mod tests {
             assert!(!entry.matches.is_empty() && !entry.no_match.is_empty(), "{} has examples", entry.reason);
             for path in &entry.matches {
                 assert!(SENSITIVE_PATHS.covers(index, path), "`{path}` should be covered by: {}", entry.reason);
-                assert!(PREFILTER.lets_through(path), "`{path}` should pass the prefilter");
+                let hits = [Access::Read, Access::Write].map(|access| {
+                    find_sensitive(access, &WorkspacePath { root: 0, path: path.clone() }, &PathSet::default())
+                });
+                assert!(entry.outside || hits.iter().any(Option::is_some), "`{path}` should be found");
             }
             for path in &entry.no_match {
                 assert!(!SENSITIVE_PATHS.covers(index, path), "`{path}` should not be covered by: {}", entry.reason);
@@ -222,6 +260,17 @@ mod tests {
             "terraform/main.tf",
             "src/auth/credentials.ts",
             ".config/nvim/init.lua",
+            "src/main.rs~",
+            "#main.rs#",
+            ".#main.rs",
+            ".main.rs.swp",
+            "~",
+            "##",
+            ".swp",
+            ".git/config~",
+            "kubeconfig.go",
+            "credentials.md",
+            "src/credentials/json.rs",
         ] {
             for access in [Access::Read, Access::Write, Access::Delete] {
                 let hit = find_sensitive(access, &WorkspacePath::in_workspace(path), &PathSet::default());

@@ -7,6 +7,9 @@ use crate::value_check::{is_number, is_path, is_placeholder};
 /// Shorter values are told from other text too poorly.
 pub(crate) const SHORTEST: usize = 6;
 
+/// Shorter keys and tokens are no real ones, but what a local server takes for one: `ollama`, `none123`.
+const SHORTEST_KEY: usize = 8;
+
 /// Values that are set for secrets in development and occur everywhere else too.
 const COMMON: &str = "\
     password passwd secret token default postgres postgresql mysql mariadb mongodb redis rabbitmq administrator \
@@ -30,7 +33,11 @@ pub fn secrets_of_environment(
         }
         secrets.extend(password_of_url(value).map(|password| (name.clone(), password)));
     }
-    secrets.retain(|(_, value)| is_telling(value) && !occurs_anyway(value, &variables));
+    let is_long = |name: &str, value: &str| {
+        let is_key = plain(name).ends_with("KEY") || plain(name).ends_with("TOKEN");
+        is_extra(name) || !is_key || value.chars().count() >= SHORTEST_KEY
+    };
+    secrets.retain(|(name, value)| is_long(name, value) && is_telling(value) && !occurs_anyway(value, &variables));
     secrets
 }
 
@@ -102,6 +109,8 @@ mod tests {
         let others = [
             ("EDITOR", "vim-with-plugins"),
             ("A_TOKEN", "short"),
+            ("OPENAI_API_KEY", "ollama"),
+            ("API_TOKEN", "letmein"),
             ("A_TOKEN", "true"),
             ("MAX_KEY", "123456"),
             ("DB_PASSWORD", "postgres"),

@@ -3,6 +3,7 @@
 //! `rules.toml` describes what secrets look like; the values of the program's own secrets are given to
 //! [`Redactor::new`]. A stream gives the same result however its text is cut into chunks.
 
+mod colour_escapes;
 mod environment;
 #[cfg(test)]
 mod examples;
@@ -23,6 +24,7 @@ use std::sync::{Arc, LazyLock};
 pub use environment::secrets_of_environment;
 pub use stream::StreamRedactor;
 
+use colour_escapes::{ColourEscapes, first_escape};
 use environment::SHORTEST;
 use scan::{Scanner, TextView};
 
@@ -94,20 +96,34 @@ impl Redactor {
 
     /// Where the secrets are: in order, with those that touch united.
     fn secrets(&self, bytes: &[u8]) -> Vec<Range<usize>> {
-        let view = TextView { bytes, base: 0, complete: true };
-        let mut spans: Vec<_> = self.scanner.hits(bytes, 0).flat_map(|hit| self.scanner.spans(hit, view)).collect();
-        for span in &mut spans {
-            span.grow(view);
+        let mut spans = self.spans(bytes);
+        if first_escape(bytes).is_some() {
+            let (mut escapes, mut shown) = (ColourEscapes::default(), Vec::with_capacity(bytes.len()));
+            escapes.push(bytes, &mut shown);
+            escapes.finish(&mut shown);
+            let original = |span: Range<usize>| escapes.original(span.start)..escapes.original_end(span.end);
+            spans.extend(self.spans(&shown).into_iter().map(original));
         }
         spans.sort_by_key(|span| span.start);
         let mut secrets: Vec<Range<usize>> = Vec::new();
         for span in spans {
             match secrets.last_mut() {
                 Some(last) if span.start <= last.end => last.end = last.end.max(span.end),
-                _ => secrets.push(span.start..span.end),
+                _ => secrets.push(span),
             }
         }
         secrets
+    }
+
+    /// Each secret in the text, as it is.
+    fn spans(&self, bytes: &[u8]) -> Vec<Range<usize>> {
+        let view = TextView { bytes, base: 0, complete: true };
+        let spans = self.scanner.hits(bytes, 0).flat_map(|hit| self.scanner.spans(hit, view));
+        let settled = spans.map(|mut span| {
+            span.grow(view);
+            span.start..span.end
+        });
+        settled.collect()
     }
 }
 

@@ -38,12 +38,17 @@ pub(crate) struct SecretRule {
 impl SecretRule {
     /// The part of `text` that is secret, as a range of it. `text` starts at the keyword; `before` is what precedes it.
     pub(crate) fn secret(&self, before: &[u8], text: &[u8]) -> Option<(usize, usize)> {
-        if !self.fits_after(before) || self.not_before.as_ref().is_some_and(|pattern| pattern.get().is_match(before)) {
+        if !self.is_tried_after(before) {
             return None;
         }
         let captures = self.regex.get().captures(text)?;
         let secret = captures.iter().skip(1).flatten().next()?;
         self.value.accepts(secret.as_bytes()).then_some((secret.start(), secret.end()))
+    }
+
+    /// Whether the rule is tried on a keyword that this precedes.
+    pub(crate) fn is_tried_after(&self, before: &[u8]) -> bool {
+        self.fits_after(before) && !self.not_before.as_ref().is_some_and(|pattern| pattern.get().is_match(before))
     }
 
     fn fits_after(&self, before: &[u8]) -> bool {

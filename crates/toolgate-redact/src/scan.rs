@@ -72,6 +72,11 @@ enum SpanGrowth {
 }
 
 impl SecretSpan {
+    /// A stretch whose end is known.
+    pub(crate) fn settled(start: usize, end: usize) -> Self {
+        Self { start, end, growth: None }
+    }
+
     /// Whether its end is known.
     pub(crate) fn is_settled(&self) -> bool {
         self.growth.is_none()
@@ -142,6 +147,28 @@ impl Scanner {
         self.keywords.unfinished(bytes)
     }
 
+    /// How many bytes at the end of `bytes` are the beginning of a known secret.
+    pub(crate) fn begun_secret(&self, bytes: &[u8]) -> usize {
+        let known = self.meanings.iter().filter_map(|meaning| match meaning {
+            KeywordMeaning::Known(secret) => Some(secret.as_slice()),
+            KeywordMeaning::Keyword(_) => None,
+        });
+        let begun = |secret: &[u8]| {
+            let most = bytes.len().min(secret.len() - 1);
+            (1..=most).rev().find(|length| bytes.ends_with(&secret[..*length])).unwrap_or(0)
+        };
+        known.map(begun).max().unwrap_or(0)
+    }
+
+    /// Whether some rule could find a secret after `hit`, whatever follows.
+    pub(crate) fn may_lead(&self, hit: &KeywordHit, view: TextView<'_>) -> bool {
+        let before = RuleWindow::new(*hit, view).before;
+        match &self.meanings[hit.keyword] {
+            KeywordMeaning::Known(_) => false,
+            KeywordMeaning::Keyword(rules) => rules.iter().any(|&rule| RULES[rule].is_tried_after(before)),
+        }
+    }
+
     /// Whether enough of the text is at hand to decide about `hit`.
     pub(crate) fn is_ready(&self, hit: &KeywordHit, view: TextView<'_>) -> bool {
         view.complete
@@ -160,7 +187,7 @@ impl Scanner {
             KeywordMeaning::Known(secret) => (secret.as_slice() == view.slice(hit.start..hit.end), &[][..]),
             KeywordMeaning::Keyword(rules) => (false, rules.as_slice()),
         };
-        let itself = known.then_some(SecretSpan { start: hit.start, end: hit.end, growth: None });
+        let itself = known.then_some(SecretSpan::settled(hit.start, hit.end));
         let window = RuleWindow::new(hit, view);
         itself.into_iter().chain(rules.iter().filter_map(move |&rule| window.span(&RULES[rule])))
     }

@@ -10,6 +10,8 @@ const SECRET: &[&str] = &[
     "APIKEY",
     "ACCESSKEY",
     "SECRETKEY",
+    "SECRETKEYBASE",
+    "PRESHAREDKEY",
     "PRIVATEKEY",
     "SIGNINGKEY",
     "ENCRYPTIONKEY",
@@ -61,7 +63,16 @@ mod tests {
 
     #[test]
     fn names_of_secrets_and_names_that_look_so() {
-        for name in ["password", "dbPassword", "API_KEY", "x-api-key", "Authorization", "client_secret", "id_token"] {
+        for name in [
+            "password",
+            "dbPassword",
+            "API_KEY",
+            "x-api-key",
+            "Authorization",
+            "client_secret",
+            "id_token",
+            "SECRET_KEY_BASE",
+        ] {
             assert!(names_a_secret(name), "{name}");
         }
         for name in

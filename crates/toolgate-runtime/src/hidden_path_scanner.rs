@@ -7,6 +7,8 @@ use toolgate_contract::{
     Access, DirectoryScan, DirectoryStamp, EntryKind, Files, HiddenPaths, RestrictedPaths, ToolError, WorkspacePath,
 };
 
+use crate::hidden_hard_links::HiddenHardLinks;
+
 /// A directory with a longer path is hidden whole: what is in it may have a path that the kernel doesn't take (`PATH_MAX`, 4,096
 /// bytes with the workspace's own), so nothing in it could be hidden by itself.
 const LONGEST_PATH: usize = 3_500;
@@ -31,24 +33,69 @@ struct ScannedDirectory {
 }
 
 impl HiddenPathScanner {
-    /// The paths in the roots that policy hides from all tools, and those that no tool may change: commands must not
-    /// access them either. A directory that can't be scanned is an error: a secret might be in it.
+    /// The paths in the roots that policy hides from all tools, with every other name that a hidden file has in the
+    /// roots, and the paths that no tool may change: commands must not access them either. A directory that can't be scanned is an error: a secret might be in it.
     pub fn restricted_paths(
         &self,
         files: &dyn Files,
         hidden_paths: &dyn HiddenPaths,
     ) -> Result<RestrictedPaths, ToolError> {
         let mut roots = self.roots.lock();
-        roots.resize_with(files.roots(), ScannedDirectory::default);
-        let mut found = RestrictedPaths::default();
-        for (root, top) in roots.iter_mut().enumerate() {
-            let place = WorkspacePath { root, path: String::new() };
-            ScanPass { files, hidden_paths, place, found: &mut found }.visit(top)?;
+        let mut found = scan(&mut roots, files, hidden_paths)?;
+        let links = HiddenHardLinks::of(&found.hidden, files)?;
+        if links.has_other_names() {
+            for (root, top) in roots.iter().enumerate() {
+                let place = WorkspacePath { root, path: String::new() };
+                add_other_names(&links, top, &place, files, &mut found.hidden)?;
+            }
         }
         found.hidden.sort();
+        found.hidden.dedup();
         found.protected.sort();
         Ok(found)
     }
+
+    /// The hidden files that have other names too.
+    pub(crate) fn hard_links(
+        &self,
+        files: &dyn Files,
+        hidden_paths: &dyn HiddenPaths,
+    ) -> Result<HiddenHardLinks, ToolError> {
+        let found = scan(&mut self.roots.lock(), files, hidden_paths)?;
+        HiddenHardLinks::of(&found.hidden, files)
+    }
+}
+
+/// The restricted paths, by their names alone.
+fn scan(
+    roots: &mut Vec<ScannedDirectory>,
+    files: &dyn Files,
+    hidden_paths: &dyn HiddenPaths,
+) -> Result<RestrictedPaths, ToolError> {
+    roots.resize_with(files.roots(), ScannedDirectory::default);
+    let mut found = RestrictedPaths::default();
+    for (root, top) in roots.iter_mut().enumerate() {
+        let place = WorkspacePath { root, path: String::new() };
+        ScanPass { files, hidden_paths, place, found: &mut found }.visit(top)?;
+    }
+    Ok(found)
+}
+
+/// Adds the other names of hidden files in a directory and beneath it.
+fn add_other_names(
+    links: &HiddenHardLinks,
+    directory: &ScannedDirectory,
+    place: &WorkspacePath,
+    files: &dyn Files,
+    hidden: &mut Vec<WorkspacePath>,
+) -> Result<(), ToolError> {
+    hidden.extend(links.names_in(place, files)?);
+    for inner in &directory.directories {
+        let mut place = place.clone();
+        enter(&mut place.path, &inner.name);
+        add_other_names(links, inner, &place, files, hidden)?;
+    }
+    Ok(())
 }
 
 /// One scan of a root.

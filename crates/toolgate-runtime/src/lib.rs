@@ -7,6 +7,7 @@
 mod approval;
 mod gate;
 mod grants;
+mod hidden_hard_links;
 mod hidden_path_scanner;
 mod locks;
 mod nearest;

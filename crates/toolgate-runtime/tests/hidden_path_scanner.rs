@@ -172,3 +172,20 @@ fn names_that_are_not_text_are_found_like_others() {
         assert_eq!(world.hidden(), [] as [&str; 0]);
     }
 }
+
+#[test]
+fn a_hidden_file_is_hidden_under_each_of_its_names() {
+    let world = World::new();
+    world.put("a/.env");
+    fs::hard_link(world.path("a/.env"), world.path("d/e/notes.txt")).unwrap();
+    fs::hard_link(world.path("a/three.txt"), world.path("d/four.txt")).unwrap();
+    assert_eq!(world.hidden(), ["a/.env", "d/e/notes.txt"]);
+    world.settle();
+    assert_eq!(world.hidden(), ["a/.env", "d/e/notes.txt"], "also if no directory has changed");
+    // Now the hidden name is the new one, and the directory of the other name stays as it was.
+    fs::hard_link(world.path("d/four.txt"), world.path("a/b/.env.local")).unwrap();
+    assert_eq!(world.hidden(), ["a/.env", "a/b/.env.local", "a/three.txt", "d/e/notes.txt", "d/four.txt"]);
+    fs::remove_file(world.path("a/.env")).unwrap();
+    fs::remove_file(world.path("a/b/.env.local")).unwrap();
+    assert_eq!(world.hidden(), [] as [&str; 0], "no hidden name is left");
+}

@@ -173,3 +173,22 @@ async fn what_is_no_image_is_refused_by_image() {
         assert_eq!(reply.error.map(|error| error.code), Some(expected), "{args}");
     }
 }
+
+#[tokio::test]
+async fn a_hidden_file_is_hidden_under_its_other_names_too() {
+    let world = world();
+    world.file(".env", "the word is tangerine\n");
+    world.file("other.txt", "no link to a hidden file\n");
+    let path = |name: &str| world.path().join(name);
+    std::fs::hard_link(path(".env"), path("notes.txt")).unwrap();
+    std::fs::hard_link(path("other.txt"), path("another.txt")).unwrap();
+    let edit = json!({"path": "notes.txt", "find": "tangerine", "replace": "plum"});
+    for (tool, args) in [("read", json!({"path": "notes.txt"})), ("edit", edit)] {
+        let error = world.perform(tool, args).await.error.unwrap();
+        assert_eq!(error.code, ErrorCode::SensitivePath, "{tool}: {error:?}");
+        assert!(error.message.contains("`notes.txt` is a hard link to `.env`"), "{tool}: {error:?}");
+    }
+    assert_eq!(read(&world, json!({"path": "another.txt"})).await["content"], json!("no link to a hidden file\n"));
+    let found = serde_json::to_string(&world.perform("grep", json!({"pattern": "."})).await).unwrap();
+    assert!(found.contains("no link") && !found.contains("tangerine"), "{found}");
+}

@@ -264,9 +264,10 @@ async fn secrets_are_replaced_across_pieces_in_every_form_of_output() {
     world.file("notes.txt", "a correct-horse-battery b\n");
     let command = "head -c 12 notes.txt; read go; tail -c +13 notes.txt; cat > /dev/null";
     let started = shell(&world, &session, json!({ "command": command, "stdin": true, "background": true })).await;
-    // Heard beside the tool: what the tool answers would show the beginning as an unfinished line.
     let is_first = |event: &Event| matches!(&event.payload, EventPayload::ProcessOutput(piece) if piece.text == "a ");
     wait_until_async("the first piece has passed", || sink.0.lock().iter().any(is_first)).await;
+    let begun = process(&world, &session, &started, "read", json!({ "offset": 0 })).await;
+    assert_eq!((&begun["stdout"], &begun["unfinished"]), (&json!("a "), &json!("***REDACTED***")), "{begun}");
     let rest = json!({ "text": "\n", "pattern": "b\n", "timeout_ms": 60_000 });
     process(&world, &session, &started, "write", rest).await;
     let read =
@@ -283,6 +284,18 @@ async fn secrets_are_replaced_across_pieces_in_every_form_of_output() {
         process(&world, &session, &started, "wait", json!({ "offset": 0, "pattern": "RED", "timeout_ms": 60_000 }))
             .await;
     assert_eq!(screen["screen"], json!("a ***REDACTED*** b"), "{screen}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_sees_a_hidden_file_under_none_of_its_names() {
+    let world = world("");
+    world.file(".env", "the word is tangerine\n").file("other.txt", "an ordinary file\n");
+    let path = |name: &str| world.path().join(name);
+    std::fs::hard_link(path(".env"), path("notes.txt")).unwrap();
+    std::fs::hard_link(path("other.txt"), path("another.txt")).unwrap();
+    let seen = shell(&world, &world.session(), json!({ "command": "cat notes.txt another.txt; true" })).await;
+    let seen = seen.to_string();
+    assert!(seen.contains("an ordinary file") && !seen.contains("tangerine"), "{seen}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

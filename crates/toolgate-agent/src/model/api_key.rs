@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Shorter keys occur in ordinary text: `none`, `ollama`, `x`. Local servers take any.
+const SHORTEST_TELLING: usize = 8;
+
 /// A secret that is only revealed to an HTTP header.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
@@ -13,9 +16,14 @@ impl ApiKey {
         (!text.is_empty()).then(|| Self(text.to_owned()))
     }
 
-    /// The key itself, for the HTTP header and for redaction.
+    /// The key itself, for the HTTP header.
     pub fn reveal(&self) -> &str {
         &self.0
+    }
+
+    /// The key for redaction; none if it is so short that replacing it would damage ordinary text.
+    pub fn telling(&self) -> Option<&str> {
+        (self.0.chars().count() >= SHORTEST_TELLING).then_some(&self.0)
     }
 }
 
@@ -40,5 +48,12 @@ mod tests {
         let key = ApiKey::new(" sk-very-secret\n").unwrap();
         assert_eq!(format!("{key} {key:?} {:?}", Some(&key)), "*** Key(***) Some(Key(***))");
         assert_eq!((key.reveal(), ApiKey::new(" \n")), ("sk-very-secret", None));
+    }
+
+    #[test]
+    fn a_short_key_is_not_replaced_in_text() {
+        let telling = |text| ApiKey::new(text).unwrap().telling().map(str::to_owned);
+        assert_eq!(telling("sk-very-secret").as_deref(), Some("sk-very-secret"));
+        assert_eq!((telling("x"), telling("ollama"), telling("0123456")), (None, None, None));
     }
 }

@@ -241,7 +241,7 @@ impl EventStream {
 
 /// A server's message without our key, which some servers repeat.
 fn without_key(key: Option<&ApiKey>, said: String) -> String {
-    match key.map(ApiKey::reveal).filter(|key| said.contains(key)) {
+    match key.and_then(ApiKey::telling).filter(|key| said.contains(key)) {
         Some(key) => said.replace(key, REDACTED),
         None => said,
     }
@@ -291,6 +291,14 @@ mod tests {
             assert!(wire(base).unwrap_err().message.contains("unencrypted"), "{base}");
         }
         assert!(ModelEndpoint::new("http://10.0.0.1", None).is_ok(), "without a key there is nothing to lose");
+    }
+
+    #[test]
+    fn our_key_is_replaced_in_what_a_server_says_unless_it_is_an_ordinary_word() {
+        let said =
+            |key: &str| without_key(ApiKey::new(key).as_ref(), r#"{"name":"call","at":"sk-very-secret"}"#.into());
+        assert_eq!(said("sk-very-secret"), r#"{"name":"call","at":"***REDACTED***"}"#);
+        assert_eq!(said("a"), r#"{"name":"call","at":"sk-very-secret"}"#);
     }
 
     #[test]

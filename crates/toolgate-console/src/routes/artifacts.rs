@@ -1,7 +1,9 @@
-//! Stored output, whole or in part (`Range`). Artifacts belong to a run; those of other sessions are not found.
+//! Stored output, whole or in part (`Range`). Artifacts belong to a run; those of other sessions are not found. Text is
+//! stored without secrets. Binary data is stored as it came, so it is searched for secrets before it is sent: a part that
+//! was replaced would damage it, so it is refused.
 
 use std::fs::File;
-use std::io::{Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -36,12 +38,16 @@ pub(super) async fn show(
     StrictQuery(ArtifactQuery { run }): StrictQuery<ArtifactQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let opened = run_blocking(move || match run {
-        None => Ok(client.session.artifacts.open(&id)?),
-        Some(run) => {
-            state.may_see(&caller, &run)?;
-            Ok(state.workspace.state.artifacts(&run)?.open(&id)?)
-        }
+    let opened = run_blocking(move || {
+        let (artifact, mut file) = match run {
+            None => client.session.artifacts.open(&id)?,
+            Some(run) => {
+                state.may_see(&caller, &run)?;
+                state.workspace.state.artifacts(&run)?.open(&id)?
+            }
+        };
+        let holds_secret = holds_secret(&mut file, &state).map_err(|error| unreadable(&error))?;
+        if holds_secret { Err(secret_inside(&artifact)) } else { Ok((artifact, file)) }
     });
     let (artifact, file) = opened.await?;
     let tag = format!("\"{}\"", artifact.sha256);
@@ -51,6 +57,37 @@ pub(super) async fn show(
     let asked = headers.get(header::RANGE).and_then(|value| value.to_str().ok());
     let part = asked.map_or(RequestedRange::Whole, |asked| RequestedRange::read(asked, artifact.bytes));
     send(&artifact, file, part, &tag)
+}
+
+/// How much of an artifact is searched at once.
+const PIECE: usize = 64 * 1024;
+
+/// Whether redaction would replace something in the file.
+fn holds_secret(file: &mut File, state: &ServerState) -> io::Result<bool> {
+    let mut redacting = state.workspace.gate.redactor().stream();
+    let mut piece = vec![0; PIECE];
+    loop {
+        match file.read(&mut piece)? {
+            0 => break,
+            length => drop(redacting.push(&piece[..length])),
+        }
+        if redacting.redacted() {
+            return Ok(true);
+        }
+    }
+    redacting.finish();
+    Ok(redacting.redacted())
+}
+
+fn secret_inside(artifact: &ArtifactRef) -> Problem {
+    let message = format!("The artifact `{}` ({}) contains a secret, so it isn't sent.", artifact.id, artifact.mime);
+    let hint =
+        "Replacing the secret would damage it. A person can open the file in the workspace's `.toolgate` directory.";
+    Problem::new(StatusCode::FORBIDDEN, "secret_in_artifact", message, hint)
+}
+
+fn unreadable(error: &io::Error) -> ToolError {
+    ToolError::io("The artifact can't be read", error)
 }
 
 fn send(artifact: &ArtifactRef, mut file: File, part: RequestedRange, tag: &str) -> Result<Response, Problem> {
@@ -64,7 +101,7 @@ fn send(artifact: &ArtifactRef, mut file: File, part: RequestedRange, tag: &str)
             return Ok(([(header::CONTENT_RANGE, range)], problem).into_response());
         }
     };
-    file.seek(SeekFrom::Start(start)).map_err(|error| ToolError::io("The artifact can't be read", &error))?;
+    file.seek(SeekFrom::Start(start)).map_err(|error| unreadable(&error))?;
     let body = Body::from_stream(ReaderStream::new(tokio::fs::File::from_std(file).take(length)));
     let mut response = (status, body).into_response();
     let headers = response.headers_mut();

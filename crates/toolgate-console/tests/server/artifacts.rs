@@ -1,6 +1,7 @@
 //! Stored output over HTTP: whole, in part, cached, and never another session's.
 
 use serde_json::json;
+use toolgate_contract::Artifacts;
 
 use crate::test_server::{ConsoleTestServer, OWNER};
 
@@ -29,4 +30,22 @@ async fn an_artifact_comes_whole_or_in_part() {
     assert_eq!(server.get(&other, &path).await.status, 404, "another session's artifact is not found");
     assert_eq!(server.get(&other, &by_run).await.status, 404, "not even by its run");
     assert_eq!(server.get(OWNER, &by_run).await.status, 200, "the owner sees all runs");
+}
+
+#[tokio::test]
+async fn binary_data_with_a_secret_is_refused_whole_and_in_part() {
+    let server = ConsoleTestServer::start();
+    let (session, token) = server.session(json!({})).await;
+    let artifacts = server.workspace.workspace().state.artifacts(session["run"].as_str().unwrap()).unwrap();
+    let filler = [0, 0xff].repeat(100_000);
+    for secret in ["correct-horse-battery", "DB_PASSWORD=hunter2\0"] {
+        let bytes = [filler.as_slice(), secret.as_bytes(), &filler].concat();
+        let path = format!("/v1/artifacts/{}", artifacts.store(&bytes, "application/octet-stream").unwrap().id);
+        for range in [None, Some(("range", "bytes=0-9"))] {
+            let answer = server.ask(Some(&token), "GET", &path, range.as_slice(), None).await;
+            assert_eq!(answer.problem(), (403, "secret_in_artifact".into()), "{secret} {range:?}");
+        }
+    }
+    let path = format!("/v1/artifacts/{}", artifacts.store(&filler, "application/octet-stream").unwrap().id);
+    assert_eq!(server.get(&token, &path).await.body, filler, "data without a secret comes as it is");
 }

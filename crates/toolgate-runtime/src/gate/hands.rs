@@ -39,6 +39,7 @@ impl CallRecord<'_> {
             notes: Arc::new(self.notes()),
             skills: Arc::new(self.skill_loader()),
             hidden_paths: self.gate.hidden_paths(),
+            scanner: Arc::clone(&self.gate.scanner),
             processes: Arc::new(self.processes(&changes)),
             changes,
             web: parts.web.clone(),

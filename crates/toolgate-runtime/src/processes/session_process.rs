@@ -240,7 +240,7 @@ impl ProcessHandle for SessionProcess {
     }
 
     fn unfinished(&self, stream: Stream) -> Vec<u8> {
-        self.channels()[stream as usize].redacting.clone().finish()
+        self.channels()[stream as usize].redacting.preview()
     }
 
     fn screen(&self) -> Option<Screen> {

@@ -1,7 +1,8 @@
 //! The hands of one call: they refuse what wasn't declared, and count what the tool does.
 
 use std::fs::File;
-use std::sync::Arc;
+use std::os::unix::fs::MetadataExt;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -15,6 +16,8 @@ use toolgate_contract::{
 use super::effect_index::EffectIndex;
 use super::tally::Tally;
 use super::unfinished::UnfinishedWork;
+use crate::hidden_hard_links::HiddenHardLinks;
+use crate::hidden_path_scanner::HiddenPathScanner;
 
 /// The services behind the hands.
 #[derive(Clone)]
@@ -33,6 +36,8 @@ pub(super) struct ToolServices {
     pub(super) skills: Arc<dyn Skills>,
     /// The paths that policy hides.
     pub(super) hidden_paths: Arc<dyn HiddenPaths>,
+    /// Finds them in the workspace.
+    pub(super) scanner: Arc<HiddenPathScanner>,
     /// The session's processes.
     pub(super) processes: Arc<dyn ProcessTable>,
     /// HTTP access; none if nothing can be fetched.
@@ -54,6 +59,8 @@ pub(super) struct ToolServices {
 pub(in crate::gate) struct CallHands {
     pub(super) granted: Arc<[LocatedEffect]>,
     index: Arc<EffectIndex>,
+    /// The hidden files with several names, found when a file with several names is first opened.
+    hard_links: Arc<OnceLock<Result<HiddenHardLinks, ToolError>>>,
     pub(super) services: ToolServices,
     pub(super) tally: Arc<Mutex<Tally>>,
     pub(super) unfinished: UnfinishedWork,
@@ -65,6 +72,7 @@ impl CallHands {
         let granted: Arc<[LocatedEffect]> = granted.into();
         Self {
             index: Arc::new(EffectIndex::of(&granted)),
+            hard_links: Arc::default(),
             granted,
             services,
             tally: Arc::default(),
@@ -119,6 +127,25 @@ impl CallHands {
             tally.enforced.0.insert(Guarantee::Paths, self.services.files.holding());
         });
         Ok(())
+    }
+
+    /// Refuses an open file that policy hides under another name.
+    pub(super) fn refuse_hidden_link(&self, place: &WorkspacePath, file: &File) -> Result<(), ToolError> {
+        let facts = file.metadata().map_err(|error| ToolError::io("A file can't be examined", &error))?;
+        if facts.nlink() < 2 || self.index.restores(Access::Read, place) {
+            return Ok(());
+        }
+        let (files, hidden_paths) = (self.services.files.as_ref(), self.services.hidden_paths.as_ref());
+        let links = self.hard_links.get_or_init(|| self.services.scanner.hard_links(files, hidden_paths));
+        let links = links.as_ref().map_err(Clone::clone)?;
+        match links.hidden_name((facts.dev(), facts.ino())) {
+            None => Ok(()),
+            Some(hidden) => {
+                let (shown, hidden) = (files.shown(place), files.shown(hidden));
+                let message = format!("`{shown}` is a hard link to `{hidden}`, which is hidden from tools by policy.");
+                Err(ToolError::new(ErrorCode::SensitivePath, message))
+            }
+        }
     }
 
     /// Denies what no granted effect is.

@@ -1,9 +1,12 @@
 //! Hands on files: each path is held to what was declared, and to what policy hides.
 
+use std::fs::File;
+
 use toolgate_changes::{FoldedChanges, fold_build_output};
 use toolgate_contract::{
-    Access, Change, ChangeSource, DirectoryEntry, FileContent, FileEdit, FileHands, FileState, Hands, OpenFile,
-    SeenVersion, ToolError, VisitedEntry, Visitor, VisitorFactory, WalkOptions, WalkStep, WorkspacePath,
+    Access, Change, ChangeSource, DirectoryEntry, EntryMetadata, FileContent, FileEdit, FileHands, FileState, Hands,
+    OpenFile, SeenVersion, ToolError, VisitedEntry, Visitor, VisitorFactory, WalkHandle, WalkOptions, WalkStep,
+    WorkspacePath,
 };
 
 use super::call_hands::CallHands;
@@ -27,17 +30,26 @@ impl FileHands for CallHands {
 
     fn open_at(&self, place: &WorkspacePath) -> Result<OpenFile, ToolError> {
         self.reach(Access::Read, place)?;
-        self.services.files.open(place)
+        let opened = self.services.files.open(place)?;
+        self.refuse_hidden_link(place, &opened.file)?;
+        Ok(opened)
     }
 
     fn content_at(&self, place: &WorkspacePath, most: u64) -> Result<Option<FileContent>, ToolError> {
         self.reach(Access::Read, place)?;
+        if let Ok(opened) = self.services.files.open(place) {
+            self.refuse_hidden_link(place, &opened.file)?;
+        }
         self.services.files.content(place, most)
     }
 
     fn state_at(&self, place: &WorkspacePath) -> Result<Option<FileState>, ToolError> {
         self.reach(Access::Read, place)?;
-        Ok(self.services.files.node(place, true)?.map(|node| node.state))
+        let node = self.services.files.node(place, true)?;
+        if let Some(file) = node.as_ref().and_then(|node| node.file.as_ref()) {
+            self.refuse_hidden_link(place, file)?;
+        }
+        Ok(node.map(|node| node.state))
     }
 
     fn replaced_ancestor(&self, place: &WorkspacePath) -> Result<Option<WorkspacePath>, ToolError> {
@@ -69,7 +81,8 @@ impl FileHands for CallHands {
                 } else if self.services.hidden_paths.hides(Access::Read, walked.place) {
                     WalkStep::Past
                 } else {
-                    visit(walked)
+                    let handle = LinkCheckedHandle { hands: self, place: walked.place, handle: walked.handle };
+                    visit(&VisitedEntry { handle: &handle, ..*walked })
                 }
             })
         };
@@ -126,6 +139,25 @@ impl FileHands for CallHands {
 
     fn author(&self, place: &WorkspacePath, sha256: &str) -> Option<String> {
         self.services.changes.author(place, sha256)
+    }
+}
+
+/// Opens an entry of a walk unless policy hides the file under another name.
+struct LinkCheckedHandle<'a> {
+    hands: &'a CallHands,
+    place: &'a WorkspacePath,
+    handle: &'a dyn WalkHandle,
+}
+
+impl WalkHandle for LinkCheckedHandle<'_> {
+    fn open(&self) -> Result<File, ToolError> {
+        let file = self.handle.open()?;
+        self.hands.refuse_hidden_link(self.place, &file)?;
+        Ok(file)
+    }
+
+    fn facts(&self) -> Option<EntryMetadata> {
+        self.handle.facts()
     }
 }
 

@@ -1,0 +1,68 @@
+//! Hard links to hidden files: the same content under a name that policy doesn't hide. Such links are rare, so they are
+//! looked for only if the number of a hidden file's links says that there are any.
+
+use std::collections::BTreeMap;
+
+use toolgate_contract::{EntryKind, Files, ToolError, WorkspacePath};
+
+/// A file, whatever its name: the device of its file system and its inode number.
+pub(crate) type Inode = (u64, u64);
+
+/// The hidden files that have more names than one.
+#[derive(Debug, Default)]
+pub(crate) struct HiddenHardLinks {
+    /// Each such file with a name that policy hides, and how many of its names are not hidden.
+    files: BTreeMap<Inode, (WorkspacePath, u64)>,
+}
+
+impl HiddenHardLinks {
+    /// Those among the paths that policy hides.
+    pub(crate) fn of(hidden: &[WorkspacePath], files: &dyn Files) -> Result<Self, ToolError> {
+        let mut links = Self::default();
+        for place in hidden {
+            if let Some(node) = files.node(place, false)?
+                && node.state.is_file()
+                && node.links > 1
+            {
+                let inode = (node.device, node.number);
+                let (_, others) = links.files.entry(inode).or_insert_with(|| (place.clone(), node.links));
+                *others = others.saturating_sub(1);
+            }
+        }
+        Ok(links)
+    }
+
+    /// The hidden name of a file.
+    pub(crate) fn hidden_name(&self, inode: Inode) -> Option<&WorkspacePath> {
+        self.files.get(&inode).map(|(place, _)| place)
+    }
+
+    /// Whether a hidden file has a name that policy doesn't hide. It may be outside of all roots.
+    pub(crate) fn has_other_names(&self) -> bool {
+        self.files.values().any(|(_, others)| *others > 0)
+    }
+
+    /// The other names in a directory.
+    pub(crate) fn names_in(
+        &self,
+        directory: &WorkspacePath,
+        files: &dyn Files,
+    ) -> Result<Vec<WorkspacePath>, ToolError> {
+        let mut found = Vec::new();
+        files.look(directory, None, &mut |name, kind| {
+            if kind == EntryKind::File {
+                let path =
+                    if directory.path.is_empty() { name.to_owned() } else { format!("{}/{name}", directory.path) };
+                found.push(WorkspacePath { root: directory.root, path });
+            }
+        })?;
+        let mut names = Vec::new();
+        for place in found {
+            let node = files.node(&place, false)?.filter(|node| node.links > 1);
+            if node.is_some_and(|node| self.files.contains_key(&(node.device, node.number))) {
+                names.push(place);
+            }
+        }
+        Ok(names)
+    }
+}
