@@ -81,7 +81,10 @@ impl RunArgs {
         let (task, controls) = (self.task()?, self.controls()?);
         let (model, key) = self.model.open()?;
         let kinds = agent_kinds::user_agent_kinds(&invocation.location.config)?;
-        let secrets = key.as_ref().and_then(toolgate_agent::model::ApiKey::telling).map(|key| ("the model's key".to_owned(), key.to_owned()));
+        let secrets = key
+            .as_ref()
+            .and_then(toolgate_agent::model::ApiKey::telling)
+            .map(|key| ("the model's key".to_owned(), key.to_owned()));
         let workspace =
             open_workspace_with(&invocation.location, toolgate_agent::tools(), secrets.into_iter().collect())?;
         let choice = RunChoice { run: None, session: self.session.clone(), front_end: "agent" };

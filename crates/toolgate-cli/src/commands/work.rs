@@ -77,7 +77,11 @@ impl WorkArgs {
         let (model, key) = self.model.open()?;
         let token = self.telegram_token()?;
         let mut secrets: Vec<(String, String)> = Vec::new();
-        secrets.extend(key.as_ref().and_then(toolgate_agent::model::ApiKey::telling).map(|key| ("the model's key".to_owned(), key.to_owned())));
+        secrets.extend(
+            key.as_ref()
+                .and_then(toolgate_agent::model::ApiKey::telling)
+                .map(|key| ("the model's key".to_owned(), key.to_owned())),
+        );
         secrets.extend(token.clone().map(|token| ("the bot's token".to_owned(), token)));
         let workspace = open_workspace_with(&invocation.location, toolgate_agent::tools(), secrets)?;
         let (state, inbox, store) =

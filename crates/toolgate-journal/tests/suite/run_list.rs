@@ -128,11 +128,14 @@ fn a_run_replaced_by_an_older_copy_of_itself_is_noticed() {
     assert_eq!(verified(), JournalFault::NotAsListed { line: 7 }.into());
 }
 
+/// Whether a fault is the one that was to be found.
+type IsExpected = fn(&RunListFault) -> bool;
+
 /// Each case tampers with the list in another way.
 #[test]
 fn a_list_that_was_tampered_with_is_noticed_stays_known_and_can_be_accepted() {
     type Tamper = fn(&Listed);
-    let cases: &[(&str, Tamper, fn(&RunListFault) -> bool)] = &[
+    let cases: &[(&str, Tamper, IsExpected)] = &[
         ("removed", |w| fs::remove_file(w.list()).unwrap(), |f| matches!(f, RunListFault::Missing { entries: 5, .. })),
         (
             "all removed",

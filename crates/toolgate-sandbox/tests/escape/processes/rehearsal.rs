@@ -62,7 +62,7 @@ attack! {
         let files = Roots::open(&scene.workspace()).unwrap();
         let listed: Vec<String> = layers.differences(&files).unwrap().all.iter().map(shown).collect();
         assert_eq!(listed.join(" "), "~becomes-directory +becomes-directory/y ~becomes-file -becomes-file/x ~changed \
-                    -directory/deep/gone -emptied -emptied/one -gone +link +made +made/deep +made/deep/z ~mode +replaced/new -replaced/old");
+                    -directory/deep/gone -emptied -emptied/one -gone +link +made +made/deep +made/deep/z ~mode +replaced/new -replaced/old ~same");
         drop(layers);
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 0, "nothing is left");
     }
