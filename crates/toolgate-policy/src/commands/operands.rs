@@ -21,14 +21,7 @@ impl ShellReader<'_> {
         nested: &mut NestedCommands,
     ) {
         match role {
-            OperandRole::Assignments => {
-                // A name that isn't known may have a subscript, which is evaluated as arithmetic.
-                let name = argument.text.split_once('=').map_or(argument.text.as_str(), |(name, _)| name);
-                let is_named = argument.known().is_some() || argument.text != name && !name.contains(['$', '`']);
-                if argument.text.contains(['[', '(']) || !is_named {
-                    part.doubt(format!("`{}` may run code", argument.text));
-                }
-            }
+            OperandRole::Assignments => add_assignment(part, argument),
             OperandRole::Text | OperandRole::Command | OperandRole::Environment | OperandRole::Exec => {}
             OperandRole::Read => self.path(part, Access::Read, argument),
             OperandRole::Write => self.path(part, Access::Write, argument),
@@ -79,18 +72,7 @@ impl ShellReader<'_> {
             },
             OperandRole::Data => self.sent(part, argument),
             OperandRole::Copy | OperandRole::CopyTo | OperandRole::Cloud => self.copied(part, role, argument),
-            OperandRole::Script | OperandRole::Scripts => {
-                part.interprets_text = true;
-                part.interprets_input |= argument.known().is_none();
-                match argument.known() {
-                    Some("-") | Some("") => {}
-                    Some(text) => nested.scripts.push(text.to_owned()),
-                    None => {
-                        part.doubt(format!("it runs `{}`, not all of which is known", argument.text));
-                        nested.scripts.extend(unquoted(&argument.text));
-                    }
-                }
-            }
+            OperandRole::Script | OperandRole::Scripts => add_script(part, argument, nested),
         }
     }
 
@@ -242,5 +224,28 @@ fn is_revision(word: &str) -> bool {
             !(word.contains("../") || word.starts_with('/') || first.is_empty() && last.is_empty())
         }
         None => simple(word.trim_start_matches('^')),
+    }
+}
+
+/// Assignments among the operands. A name that isn't known may have a subscript, which is evaluated as arithmetic.
+fn add_assignment(part: &mut SimpleCommand, argument: &Argument) {
+    let name = argument.text.split_once('=').map_or(argument.text.as_str(), |(name, _)| name);
+    let is_named = argument.known().is_some() || argument.text != name && !name.contains(['$', '`']);
+    if argument.text.contains(['[', '(']) || !is_named {
+        part.doubt(format!("`{}` may run code", argument.text));
+    }
+}
+
+/// A script of the shell, which is read in turn as far as it is known.
+fn add_script(part: &mut SimpleCommand, argument: &Argument, nested: &mut NestedCommands) {
+    part.interprets_text = true;
+    part.interprets_input |= argument.known().is_none();
+    match argument.known() {
+        Some("-") | Some("") => {}
+        Some(text) => nested.scripts.push(text.to_owned()),
+        None => {
+            part.doubt(format!("it runs `{}`, not all of which is known", argument.text));
+            nested.scripts.extend(unquoted(&argument.text));
+        }
     }
 }
