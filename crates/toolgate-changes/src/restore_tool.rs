@@ -8,7 +8,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use toolgate_contract::schemars::{JsonSchema, Schema, schema_for};
 use toolgate_contract::{
-    AnyTool, ArgumentFormat, Declaration, Permission, PreparedCall, Risk, SideEffect, ToolError, VersionAdapter,
+    AnyTool, ArgumentFormat, Declaration, Permission, PreparedCall, ResultForm, Risk, SideEffect, ToolError,
+    VersionAdapter,
 };
 
 /// A tool that restores something stored to the workspace.
@@ -39,6 +40,7 @@ pub(crate) fn tool<K: RestoreTool>(implementation: K) -> Arc<dyn AnyTool> {
         risk: Risk::High,
         parallel: false,
         form: ArgumentFormat::Function { strict: false },
+        result_form: ResultForm::Fields,
     };
     Arc::new(RestoreToolAdapter { implementation, declaration })
 }

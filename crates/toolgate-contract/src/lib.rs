@@ -80,7 +80,7 @@ pub use reply::{ArtifactRef, Enforced, Guarantee, GuaranteeLevel, Reply, ReplyAr
 pub use right::Right;
 pub use root_access::RootAccess;
 pub use skill::{AllowedTools, SkillCandidate, SkillOwner, SkillScript, Skills};
-pub use spec::{ArgumentFormat, Declaration, Risk, SideEffect, Spec};
+pub use spec::{ArgumentFormat, Declaration, ResultForm, Risk, SideEffect, Spec};
 pub use staged_changes::{
     ChangeSource, Differ, Difference, Differences, FoldedDirectory, PlaceContent, QuarantinedPath, Rehearsals,
     SettledChanges, StagedChanges, UnreadableChange,

@@ -56,6 +56,17 @@ pub enum ArgumentFormat {
     },
 }
 
+/// How a result is best shown to a model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultForm {
+    /// As data: every field has its meaning.
+    #[default]
+    Fields,
+    /// As text and images. The text is the payload's field `content`; the other fields are about it.
+    Content,
+}
+
 /// The constant part of a declaration, as a tool defines it.
 #[derive(Debug, Clone, Copy)]
 pub struct Spec {
@@ -98,4 +109,7 @@ pub struct Declaration {
     pub parallel: bool,
     /// How a model passes its arguments.
     pub form: ArgumentFormat,
+    /// How a result is best shown to a model.
+    #[serde(default)]
+    pub result_form: ResultForm,
 }

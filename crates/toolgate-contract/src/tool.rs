@@ -13,7 +13,7 @@ use semver::Version;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{ArgumentFormat, Declaration, Effect, Hands, Spec, ToolError};
+use crate::{ArgumentFormat, Declaration, Effect, Hands, ResultForm, Spec, ToolError};
 
 /// A boxed future.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -28,6 +28,8 @@ pub trait Tool: Send + Sync + 'static {
     const SPEC: Spec;
     /// The default time limit of a call; none uses the default of all tools.
     const LONGEST: Option<Duration> = None;
+    /// How a result is best shown to a model.
+    const RESULT_FORM: ResultForm = ResultForm::Fields;
 
     /// What a call with these arguments will touch. Pure; evaluated before anything runs.
     fn effects(&self, args: &Self::Args) -> Vec<Effect>;
@@ -115,6 +117,7 @@ fn declaration_of<T: Tool>(tool: &T) -> Declaration {
         risk: spec.risk,
         parallel: spec.parallel,
         form: tool.form(),
+        result_form: T::RESULT_FORM,
     }
 }
 

@@ -138,7 +138,9 @@ fn ended(
     let reply = reply.ok_or_else(|| JsonRpcError::internal("The call was lost."))?;
     context.client.remember_artifacts(&reply.artifacts.refs);
     context.client.announce_changed_tools(&mcp_session.session);
-    Ok(result(&reply, context.profile, mcp_session.session.artifacts.as_ref()))
+    let (name, mut tools) = (context.params.get("name"), context.client.server.workspace.gate.declarations());
+    let form = tools.find(|tool| name.is_some_and(|name| name == tool.name.as_str())).map(|tool| tool.result_form);
+    Ok(result(&reply, form.unwrap_or_default(), context.profile, mcp_session.session.artifacts.as_ref()))
 }
 
 /// Suspends the call, and answers with its question.

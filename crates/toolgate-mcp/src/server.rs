@@ -162,8 +162,9 @@ impl McpServer {
     /// How a model should use the tools.
     pub(crate) fn instructions(&self) -> String {
         format!(
-            "Tools work in {}. Paths are relative to it. Every call is judged by policy and recorded; an error says what \
-             to do next. Output that was cut can be read back with the tool `artifact`.",
+            "These tools read, search and change files and run confined commands in {}; paths are relative to it, and any \
+             change can be undone. Every call is judged by policy and recorded: an error says what to do next, and output \
+             that was cut can be read back with the tool `artifact`.",
             self.workspace.directory.display()
         )
     }

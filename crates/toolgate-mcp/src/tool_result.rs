@@ -5,8 +5,8 @@ use std::io::Read;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
-use toolgate_contract::{ArtifactRef, Artifacts, Reply, ToolError};
+use serde_json::{Map, Value, json};
+use toolgate_contract::{ArtifactRef, Artifacts, Reply, ResultForm, ToolError};
 
 use crate::json_rpc::written;
 use crate::protocol_version::ClientProfile;
@@ -16,22 +16,31 @@ use crate::resources::uri_of;
 const MAX_IMAGE: u64 = 8 * 1024 * 1024;
 
 /// The reply as this client's protocol version expects it.
-pub(crate) fn result(reply: &Reply, profile: &ClientProfile, artifacts: &dyn Artifacts) -> Value {
+///
+/// Many clients give their model the structured content in place of the blocks, and it costs more tokens, since text is
+/// escaped in it. So a result is structured only if its fields are all that matters; then it says everything that the
+/// blocks say. A file's text or an image is sent as a block.
+pub(crate) fn result(reply: &Reply, form: ResultForm, profile: &ClientProfile, artifacts: &dyn Artifacts) -> Value {
     let mut content = Vec::new();
     let mut result = json!({});
+    let mut meta = about(reply);
     match (&reply.payload, &reply.error) {
         (_, Some(error)) => {
             result["isError"] = true.into();
             content.push(text(error_text(error)));
         }
-        (Some(payload), None) => {
-            let is_structured = profile.is_structured() && payload.is_object();
-            if is_structured {
-                result["structuredContent"] = payload.clone();
+        (Some(Value::Object(payload)), None) if form == ResultForm::Content => {
+            let mut fields = payload.clone();
+            if let Some(Value::String(words)) = fields.remove("content") {
+                content.push(text(words));
             }
-            // Clients with a handshake show only text to their model; the others read the structured content.
-            if !(is_structured && profile.is_stateless()) {
-                content.push(text(written(payload)));
+            content.push(text(written(&json!(fields))));
+            meta["toolgate/fields"] = fields.into();
+        }
+        (Some(payload), None) => {
+            content.push(text(written(payload)));
+            if let Some(fields) = payload.as_object().filter(|_| profile.is_structured()) {
+                result["structuredContent"] = with_notes(fields.clone(), reply).into();
             }
         }
         (None, None) => {}
@@ -39,8 +48,27 @@ pub(crate) fn result(reply: &Reply, profile: &ClientProfile, artifacts: &dyn Art
     content.extend(reply.artifacts.refs.iter().map(|artifact| stored(artifact, artifacts)));
     content.extend(notes(reply).into_iter().map(text));
     result["content"] = content.into();
-    result["_meta"] = about(reply);
+    result["_meta"] = meta;
     result
+}
+
+/// The payload with what the reply says beside it: what is missing, how to get it, and that secrets were replaced.
+fn with_notes(mut payload: Map<String, Value>, reply: &Reply) -> Map<String, Value> {
+    let mut add = |name: &str, value: Value| {
+        payload.entry(name).or_insert(value);
+    };
+    if let Some(cut) = &reply.truncated {
+        if let Some(cursor) = &cut.next_cursor {
+            add("next_cursor", json!(cursor));
+        }
+        if cut.lines > 0 || cut.bytes > 0 || cut.artifact.is_some() {
+            add("truncated", json!({ "lines": cut.lines, "bytes": cut.bytes, "artifact": cut.artifact }));
+        }
+    }
+    if reply.redacted {
+        add("redacted", true.into());
+    }
+    payload
 }
 
 fn text(words: String) -> Value {

@@ -1,7 +1,7 @@
 //! `tools/list`: the tools that policy offers, each with its schemas and with hints derived from its declaration.
 
 use serde_json::{Value, json};
-use toolgate_contract::Declaration;
+use toolgate_contract::{Declaration, ResultForm};
 use toolgate_dialects::{Dialect, definition};
 
 use crate::json_rpc_error::JsonRpcError;
@@ -34,7 +34,7 @@ fn described(tool: &Declaration, is_structured: bool) -> Value {
     }
     if let Some(fields) = described.as_object_mut() {
         let is_object = tool.return_schema.get("type").is_some_and(|kind| kind == "object");
-        if !is_structured || !is_object {
+        if !is_structured || !is_object || tool.result_form == ResultForm::Content {
             fields.remove("outputSchema");
         }
         fields.insert("title".into(), title(&tool.name).into());

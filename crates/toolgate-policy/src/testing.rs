@@ -2,7 +2,7 @@
 
 use toolgate_config::{Config, ConfigLayer};
 use toolgate_contract::{
-    ArgumentFormat, Declaration, Effect, Layer, LocatedEffect, Permission, Risk, Verdict, WorkspacePath,
+    ArgumentFormat, Declaration, Effect, Layer, LocatedEffect, Permission, ResultForm, Risk, Verdict, WorkspacePath,
     schemars::Schema,
 };
 
@@ -20,6 +20,7 @@ pub(crate) fn tool(name: &str, risk: Risk, permissions: &[Permission]) -> Declar
         risk,
         parallel: true,
         form: ArgumentFormat::Function { strict: false },
+        result_form: ResultForm::Fields,
     }
 }
 

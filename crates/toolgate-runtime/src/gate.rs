@@ -75,7 +75,7 @@ pub struct Gate {
     parts: GateParts,
     scanner: Arc<HiddenPathScanner>,
     registries: Arc<ProcessRegistries>,
-    locks: PathLocks,
+    locks: Arc<PathLocks>,
 }
 
 /// How a call would be judged, without running it.
@@ -90,7 +90,7 @@ pub struct Judgement {
 impl Gate {
     /// A gate made of these parts.
     pub fn new(parts: GateParts) -> Self {
-        Self { parts, scanner: Arc::default(), registries: Arc::default(), locks: PathLocks::default() }
+        Self { parts, scanner: Arc::default(), registries: Arc::default(), locks: Arc::default() }
     }
 
     /// Its parts, to make another gate of them.

@@ -182,6 +182,7 @@ mod tests {
                 risk: Risk::Low,
                 parallel: true,
                 form: ArgumentFormat::Function { strict: false },
+                result_form: toolgate_contract::ResultForm::Fields,
             }))
         }
     }

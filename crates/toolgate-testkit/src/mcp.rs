@@ -197,3 +197,16 @@ pub fn edit_call() -> Value {
 pub fn tool_error_code(result: &Value) -> &str {
     result["_meta"]["toolgate/error"]["code"].as_str().unwrap_or_default()
 }
+
+/// The payload of a result, however it was shown: structured, or as blocks with the fields beside them. Null for an error.
+pub fn payload(result: &Value) -> Value {
+    match (result.get("structuredContent"), result["_meta"].get("toolgate/fields")) {
+        (Some(payload), _) => payload.clone(),
+        (None, None) => Value::Null,
+        (None, Some(fields)) => {
+            let mut payload = fields.clone();
+            payload["content"] = result["content"][0]["text"].clone();
+            payload
+        }
+    }
+}

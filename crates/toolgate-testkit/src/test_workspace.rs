@@ -12,14 +12,15 @@ use serde_json::Value;
 use tempfile::TempDir;
 use toolgate_config::{ConfigPaths, FlagLayer};
 use toolgate_contract::{
-    AnyTool, Call, CancellationToken, Clock, Event, EventPayload, Files, Reply, SkillOwner, WorkspacePath,
+    AnyTool, ApprovalScope, Call, CancellationToken, Clock, Event, EventPayload, Files, Reply, SkillOwner,
+    WorkspacePath,
 };
 use toolgate_journal::{Run, RunRecorder, read_events};
-use toolgate_runtime::{ApprovalQueueClient, EventSink, GateParts, Session, SkillDirectory};
+use toolgate_runtime::{ApprovalAnswer, ApprovalQueueClient, EventSink, GateParts, Session, SkillDirectory};
 use toolgate_sandbox::process::{SandboxOptions, Tier, zygote_before_main};
 use toolgate_workspace::{RunChoice, Workspace, WorkspaceLocation, WorkspaceOptions, sandboxed_processes};
 
-use crate::FrozenClock;
+use crate::{FrozenClock, ScriptedApprover};
 
 /// A temporary workspace, opened as every front end opens one, and a run that records.
 pub struct TestWorkspace {
@@ -157,6 +158,12 @@ impl TestWorkspace {
     /// A session that records into the run, with nobody to approve.
     pub fn session(&self) -> Session {
         self.session_in(Arc::clone(&self.run), "test").expect("grants can be read").session
+    }
+
+    /// A session in which every ask is answered yes.
+    pub fn approving_session(&self) -> Session {
+        let yes = (0..100).map(|_| ApprovalAnswer::Granted { scope: ApprovalScope::Call, by: "ada".into() });
+        self.session().approved_by(Arc::new(ScriptedApprover::with(yes)))
     }
 
     /// A call with fixed ids.

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Seek};
 use regex::bytes::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{Effect, ErrorCode, Hands, Permission, Risk, Spec, Tool, ToolError};
+use toolgate_contract::{Effect, ErrorCode, Hands, Permission, ResultForm, Risk, Spec, Tool, ToolError};
 
 use crate::support::line_page::{LineWindow, take};
 
@@ -70,6 +70,8 @@ impl Tool for ArtifactTool {
         side_effects: &[],
         parallel: true,
     };
+
+    const RESULT_FORM: ResultForm = ResultForm::Content;
 
     fn effects(&self, args: &Args) -> Vec<Effect> {
         vec![Effect::Recall { artifact: args.id.clone() }]

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
-use toolgate_contract::{Effect, Hands, Permission, Risk, SideEffect, Spec, Tool, ToolError, WebRequest, WebResponse};
+use toolgate_contract::{
+    Effect, Hands, Permission, ResultForm, Risk, SideEffect, Spec, Tool, ToolError, WebRequest, WebResponse,
+};
 use url::Url;
 
 use self::content::{BodyFormat, FetchedBody};
@@ -162,6 +164,8 @@ impl Tool for FetchTool {
         side_effects: &[SideEffect::UsesNetwork],
         parallel: true,
     };
+
+    const RESULT_FORM: ResultForm = ResultForm::Content;
 
     fn effects(&self, args: &Args) -> Vec<Effect> {
         vec![Effect::Connect { host: args.url.host.clone(), port: args.url.port }]

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate_contract::{Effect, Hands, Permission, Risk, Spec, Tool, ToolError, schemars};
+use toolgate_contract::{Effect, Hands, Permission, ResultForm, Risk, Spec, Tool, ToolError, schemars};
 
 use crate::support::stored_image;
 use crate::support::stored_image::{DEFAULT_EDGE, MAX_EDGE, StoredImage};
@@ -40,6 +40,8 @@ impl Tool for ImageTool {
         side_effects: &[],
         parallel: true,
     };
+
+    const RESULT_FORM: ResultForm = ResultForm::Content;
 
     fn effects(&self, args: &Args) -> Vec<Effect> {
         vec![Effect::read(&args.path)]

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolgate_contract::{
-    Effect, ErrorCode, Hands, OpenFile, Permission, Risk, Spec, Tool, ToolError, VersionAdapter, schemars,
+    Effect, ErrorCode, Hands, OpenFile, Permission, ResultForm, Risk, Spec, Tool, ToolError, VersionAdapter, schemars,
 };
 
 use crate::support::encoding::Encoding;
@@ -97,6 +97,8 @@ impl Tool for ReadTool {
         side_effects: &[],
         parallel: true,
     };
+
+    const RESULT_FORM: ResultForm = ResultForm::Content;
 
     fn effects(&self, args: &Args) -> Vec<Effect> {
         vec![Effect::read(&args.path)]

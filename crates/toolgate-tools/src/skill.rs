@@ -7,7 +7,8 @@ mod tool_names;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    AllowedTools, Effect, ErrorCode, Hands, Permission, Risk, SkillCandidate, SkillOwner, Spec, Tool, ToolError,
+    AllowedTools, Effect, ErrorCode, Hands, Permission, ResultForm, Risk, SkillCandidate, SkillOwner, Spec, Tool,
+    ToolError,
 };
 
 use self::front_matter::FrontMatter;
@@ -85,6 +86,8 @@ impl Tool for SkillTool {
         side_effects: &[],
         parallel: true,
     };
+
+    const RESULT_FORM: ResultForm = ResultForm::Content;
 
     fn effects(&self, args: &Args) -> Vec<Effect> {
         vec![Effect::Skill { name: args.name.clone() }]

@@ -126,3 +126,52 @@ async fn what_cant_be_written_half_way_is_kept_whole() {
         (Some("after\n"), Some("new\n"))
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_waits_for_a_running_command_of_another_session_and_both_their_changes_are_kept() {
+    let world = world();
+    world.file("a.txt", "one\n").file("mine.txt", "before\n").file("both.txt", "before\n");
+    let other = world.session_in(std::sync::Arc::clone(&world.run), "another").unwrap().session;
+    let command = "echo command > new.txt; echo command > both.txt";
+    let reply = while_it_runs(&world, command, async || {
+        for _ in 0..100 {
+            assert!(world.perform_in(&other, "read", json!({ "path": "a.txt" })).await.ok);
+        }
+        for (tool, args) in [
+            ("list", json!({ "path": "." })),
+            ("write", json!({ "path": "mine.txt", "content": "mine\n" })),
+            ("write", json!({ "path": "both.txt", "content": "theirs\n" })),
+            ("shell", json!({ "command": "cat mine.txt > copy.txt" })),
+        ] {
+            let reply = world.perform_in(&other, tool, args.clone()).await;
+            assert!(reply.ok, "{tool} {args}: {:?}", reply.error);
+        }
+        assert_eq!(read(&world, "new.txt"), None, "the command still runs");
+    })
+    .await;
+    let now = ["new.txt", "mine.txt", "copy.txt", "both.txt"].map(|path| read(&world, path));
+    assert_eq!(now, ["command\n", "mine\n", "mine\n", "theirs\n"].map(|text| Some(text.to_owned())), "{reply}");
+    assert_eq!(reply["changes"]["kept_aside"][0]["path"], json!("both.txt"), "{reply}");
+    assert!(quarantined(&world).iter().any(|content| content == "command\n"), "{reply}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sessions_own_reads_do_not_wait_for_its_command_and_its_changes_keep_their_order() {
+    let world = world();
+    world.file("a.txt", "one\n");
+    let session = world.session();
+    let command = "cat a.txt > seen.txt; echo ready; until ls | grep -q ^go; do sleep 0.05; done; echo command > a.txt";
+    let running = world.perform_in(&session, "shell", json!({ "command": command, "yield_ms": 600_000 }));
+    let beside = async {
+        let processes = world.gate.registries();
+        wait_until_async("the command runs", || !processes.running().is_empty()).await;
+        assert!(world.perform_in(&session, "read", json!({ "path": "a.txt" })).await.ok);
+        let write = world.perform_in(&session, "write", json!({ "path": "b.txt", "content": "after\n" }));
+        let (reply, ()) = tokio::join!(write, async { _ = world.file("go", "") });
+        assert!(reply.ok, "{:?}", reply.error);
+        assert_eq!(read(&world, "a.txt").as_deref(), Some("command\n"), "the command came first");
+    };
+    let (reply, ()) = tokio::join!(running, beside);
+    assert!(reply.ok, "{:?}", reply.error);
+    assert_eq!(read(&world, "seen.txt").as_deref(), Some("one\n"));
+}

@@ -6,18 +6,12 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use toolgate_contract::{ApprovalScope, Reply};
-use toolgate_runtime::{ApprovalAnswer, Session};
-use toolgate_testkit::{ScriptedApprover, TestWorkspace};
+use toolgate_contract::Reply;
+use toolgate_runtime::Session;
+use toolgate_testkit::TestWorkspace;
 
 fn world() -> TestWorkspace {
     TestWorkspace::new(toolgate_tools::all(), "")
-}
-
-/// A session in which every ask is answered yes.
-fn trusting(world: &TestWorkspace) -> Session {
-    let yes = (0..100).map(|_| ApprovalAnswer::Granted { scope: ApprovalScope::Call, by: "ada".into() });
-    world.session().approved_by(Arc::new(ScriptedApprover::with(yes)))
 }
 
 fn payload(reply: Reply) -> Value {
@@ -93,7 +87,7 @@ async fn a_touched_but_unchanged_file_is_the_same_file() {
 #[tokio::test]
 async fn a_patch_of_many_files_is_taken_back_whole_and_what_moved_on_is_left_alone() {
     let world = world();
-    let session = trusting(&world);
+    let session = world.approving_session();
     world.file("keep.txt", "keep\n").file("gone.txt", "gone\n").file("old.txt", "old\n");
     std::fs::set_permissions(world.path().join("gone.txt"), std::fs::Permissions::from_mode(0o750)).unwrap();
     let patch = "*** Begin Patch\n*** Update File: keep.txt\n@@\n-keep\n+kept\n*** Delete File: gone.txt\n\

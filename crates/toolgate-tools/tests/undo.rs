@@ -4,26 +4,18 @@
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
-use toolgate_contract::{ApprovalScope, Reply};
-use toolgate_runtime::{ApprovalAnswer, Session};
-use toolgate_testkit::{ScriptedApprover, TestWorkspace};
+use toolgate_contract::Reply;
+use toolgate_testkit::TestWorkspace;
 
 fn world() -> TestWorkspace {
     TestWorkspace::new(toolgate_tools::all(), "")
 }
 
-/// A session in which every ask is answered yes.
-fn trusting(world: &TestWorkspace) -> Session {
-    let yes = (0..100).map(|_| ApprovalAnswer::Granted { scope: ApprovalScope::Call, by: "ada".into() });
-    world.session().approved_by(Arc::new(ScriptedApprover::with(yes)))
-}
-
 async fn perform(world: &TestWorkspace, tool: &str, args: Value) -> (String, Value) {
-    let Reply { tool_call_id, payload, error, .. } = world.perform_in(&trusting(world), tool, args).await;
+    let Reply { tool_call_id, payload, error, .. } = world.perform_in(&world.approving_session(), tool, args).await;
     (tool_call_id, payload.unwrap_or_else(|| panic!("{error:?}")))
 }
 
@@ -130,7 +122,7 @@ async fn a_mode_that_somebody_set_since_is_kept() {
     let (call, payload) = perform(&world, "shell", json!({"command": "chmod 700 b.sh"})).await;
     assert_eq!(payload["changes"]["paths"], json!(["~b.sh"]), "{payload}");
     fs::set_permissions(world.path().join("b.sh"), Permissions::from_mode(0o711)).unwrap();
-    let refused = world.perform_in(&trusting(&world), "undo", json!({"call": call})).await.error.unwrap();
+    let refused = world.perform_in(&world.approving_session(), "undo", json!({"call": call})).await.error.unwrap();
     assert!(refused.details.unwrap().to_string().contains("The mode of `b.sh`"));
     fs::set_permissions(world.path().join("b.sh"), Permissions::from_mode(0o700)).unwrap();
     undo(&world, call).await;
@@ -171,7 +163,7 @@ async fn a_touch_alone_is_named_and_undone() {
 async fn a_long_list_of_changed_files_says_how_much_is_missing() {
     let world = world().confined();
     let args = json!({"command": "for i in $(seq 230); do echo $i > f$i; done"});
-    let reply = world.perform_in(&trusting(&world), "shell", args).await;
+    let reply = world.perform_in(&world.approving_session(), "shell", args).await;
     assert_eq!(reply.artifacts.files_changed.len() + reply.artifacts.more_files_changed, 230, "{reply:?}");
     assert!(reply.artifacts.more_files_changed > 0);
 }
@@ -180,7 +172,8 @@ async fn a_long_list_of_changed_files_says_how_much_is_missing() {
 async fn a_deletion_that_undo_could_not_keep_says_so_beforehand() {
     let world = TestWorkspace::new(toolgate_tools::all(), "[undo]\nquota_bytes = 1000\n");
     world.file("large/a", vec![1; 600]).file("large/b", vec![2; 600]);
-    let refused = world.perform_in(&trusting(&world), "delete", json!({"path": "large", "recursive": true})).await;
+    let refused =
+        world.perform_in(&world.approving_session(), "delete", json!({"path": "large", "recursive": true})).await;
     let error = refused.error.unwrap();
     assert!(error.message.contains("can't be undone") && error.hint.unwrap().contains("permanently"));
     assert!(world.path().join("large/a").exists());

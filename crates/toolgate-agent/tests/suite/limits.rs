@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_agent::{Agent, AgentLimits};
-use toolgate_contract::{CancellationToken, EventPayload, FinishReason};
+use toolgate_contract::{CancellationToken, EventPayload, FinishReason, ProcessHandle};
 use toolgate_testkit::{TestWorkspace, wait_until_async};
 
 use crate::server::{ModelServer, Play};
@@ -69,6 +69,32 @@ async fn time_ends_a_call_that_goes_on() {
     let (outcome, ()) = tokio::join!(working, freeze_clock_once("the call runs", has_begun));
     assert_eq!(outcome.finish, FinishReason::TimeLimit);
     assert_eq!(failed_calls(&world), ["cancelled"], "the call has its end on record");
+}
+
+#[tokio::test]
+async fn what_a_command_did_until_the_time_was_over_is_on_record() {
+    let world = TestWorkspace::new(toolgate_tools::all(), "preset = 'full'").confined();
+    let arguments =
+        r#"{"command":"echo new > made.txt; echo said; sleep 1000","yield_ms":600000,"timeout_seconds":600}"#;
+    let server = ModelServer::start([Play::calls("shell", arguments)]).await;
+    let working = work(&world, chat_model(&server), AgentLimits { time: TIME, ..controls() });
+    let all_time_passes = async {
+        let has_spoken = || world.gate.registries().running().iter().any(|one| one.progress().borrow().stdout > 0);
+        wait_until_async("the command has spoken", has_spoken).await;
+        tokio::time::pause();
+        tokio::time::advance(TIME).await;
+        tokio::time::resume();
+    };
+    let (outcome, ()) = tokio::join!(working, all_time_passes);
+    assert_eq!(outcome.finish, FinishReason::TimeLimit);
+    let events = world.events();
+    let end = events.iter().find_map(|event| match &event.payload {
+        EventPayload::CallFailed { ending, .. } => Some(ending),
+        _ => None,
+    });
+    let end = end.unwrap_or_else(|| panic!("no end: {:?}", world.trail()));
+    assert_eq!((&end.files_changed[..], end.commands_run.len()), (&["made.txt".to_owned()][..], 1), "{end:?}");
+    assert_eq!(trail(&world)[1..], ["tool_call.started", "files.changing", "tool_call.failed", "agent.ended"]);
 }
 
 #[tokio::test]

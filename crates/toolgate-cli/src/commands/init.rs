@@ -31,6 +31,7 @@ use toolgate_config::{WORKSPACE_FILE, read_optional, trust};
 ///   toolgate init
 ///   toolgate init --for claude
 ///   toolgate init --for codex --write
+///   toolgate init --for opencode
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct InitArgs {
@@ -115,6 +116,11 @@ fn set_up(client: SupportedClient, write: bool, invocation: &Invocation) -> Resu
         MergeOutcome::Changed(changed) => {
             replace(&setup.file, &changed)?;
             anstream::println!("Added toolgate to {file}.");
+            if start.program.contains('/') {
+                let hint =
+                    "put `toolgate` on the PATH and run `toolgate init` again for one that works on other machines";
+                anstream::println!("The entry names the program of this machine; {hint}.");
+            }
             anstream::println!("Next: {}", setup.next);
         }
         MergeOutcome::There => {

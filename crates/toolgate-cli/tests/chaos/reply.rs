@@ -77,7 +77,7 @@ impl Reply {
         let about = &raw["_meta"];
         Self {
             call: text(&about["toolgate/call"]),
-            payload: raw["structuredContent"].clone(),
+            payload: toolgate_testkit::mcp::payload(&raw),
             error: error(&about["toolgate/error"]),
             files_changed: texts(&about["toolgate/files_changed"]),
             is_cut: about.get("toolgate/more_files_changed").is_some(),

@@ -10,6 +10,9 @@ const CLIENTS: &[(&str, &str)] = &[
     ("zed", "workspace/.zed/settings.json"),
     ("codex", "workspace/.codex/config.toml"),
     ("goose", "home/.config/goose/config.yaml"),
+    ("gemini", "workspace/.gemini/settings.json"),
+    ("opencode", "workspace/opencode.json"),
+    ("copilot", "home/.copilot/mcp-config.json"),
 ];
 
 fn fixture(world: &World, client: &str, name: &str) -> String {

@@ -35,7 +35,7 @@ function tell(era, find, replace) {
     assert.ok(['read', 'edit', 'shell', 'delete'].every((name) => tools.some((tool) => tool.name === name)));
     told('lists tools, strictly');
 
-    assert.equal(call(era, 'read', { path: 'hello.txt' }).structuredContent.content, `hello\n${find}\n`);
+    assert.equal(call(era, 'read', { path: 'hello.txt' }).content[0].text, `hello\n${find}\n`);
     told('reads');
 
     call(era, 'edit', { path: 'hello.txt', find, replace });

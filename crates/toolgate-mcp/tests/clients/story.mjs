@@ -42,7 +42,7 @@ export async function tell(client, asked, options) {
 
     const call = (name, args, more) => client.callTool({ name, arguments: args }, ...(more ?? []));
     const hello = await call('read', { path: 'hello.txt' });
-    assert.equal(hello.structuredContent.content, 'hello\nworld\n');
+    assert.equal(hello.content[0].text, 'hello\nworld\n');
     told('reads');
 
     await call('edit', { path: 'hello.txt', find: 'world', replace: 'moon' });

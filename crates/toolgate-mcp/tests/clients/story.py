@@ -42,7 +42,7 @@ async def tell(client, workspace):
     told("lists tools")
 
     hello = await client.call("read", {"path": "hello.txt"})
-    assert client.structured(hello)["content"] == "hello\nworld\n", hello
+    assert hello.content[0].text == "hello\nworld\n", hello
     told("reads")
 
     await client.call("edit", {"path": "hello.txt", "find": "world", "replace": "moon"})

@@ -158,6 +158,7 @@ fn declaration(name: &str, needed: &[&str]) -> Declaration {
         risk: Risk::Low,
         parallel: true,
         form: ArgumentFormat::Function { strict: false },
+        result_form: toolgate_contract::ResultForm::Fields,
     }
 }
 

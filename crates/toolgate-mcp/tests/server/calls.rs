@@ -1,32 +1,69 @@
 //! Calls through the gate: results, refusals, progress, log messages and roots.
 
 use serde_json::{Value, json};
-use toolgate_testkit::mcp::tool_error_code;
+use toolgate_testkit::mcp::{payload, tool_error_code};
 
 use crate::backend::McpTestServer;
 use crate::stdio_client::{connect, stateless, with, with_handshake};
 
 #[test]
-fn with_a_handshake_a_result_is_text_and_structured() {
+fn fields_are_structured_and_text_in_every_version() {
+    let server = McpTestServer::start();
+    server.backend.workspace.file("second.txt", "2\n");
+    for mut client in [with_handshake(&server, json!({})), stateless(&server, json!({}))] {
+        let list = client.call("list", json!({ "limit": 1 }));
+        assert_eq!(list["structuredContent"]["has_more"], true, "{list}");
+        let cursor = list["structuredContent"]["next_cursor"].as_str().unwrap_or_else(|| panic!("no cursor: {list}"));
+        let text: Value = serde_json::from_str(list["content"][0]["text"].as_str().unwrap()).unwrap();
+        assert_eq!(text["entries"], list["structuredContent"]["entries"]);
+        let next = client.call("list", json!({ "cursor": cursor }));
+        assert!(!next["structuredContent"]["entries"].as_array().unwrap().is_empty(), "{next}");
+        client.end();
+    }
+}
+
+#[test]
+fn what_was_cut_or_replaced_is_said_among_the_fields_too() {
     let server = McpTestServer::start();
     let mut client = with_handshake(&server, json!({}));
-    let read = client.call("read", json!({ "path": "hello.txt" }));
-    assert_eq!(read["structuredContent"]["content"], "hello\nworld\n");
-    let text: Value = serde_json::from_str(read["content"][0]["text"].as_str().unwrap()).unwrap();
-    assert_eq!(text, read["structuredContent"]);
+    server.backend.workspace.file("settings.txt", "DB_PASSWORD=hunter2hunter2\n");
+    let cut = client.call("big", json!({ "lines": 40_000 }));
+    assert!(cut["structuredContent"]["truncated"]["lines"].as_u64().unwrap() > 0, "{cut}");
+    assert!(cut["structuredContent"]["truncated"]["artifact"].as_str().unwrap().starts_with("art_"), "{cut}");
+    let found = client.call("grep", json!({ "pattern": "PASSWORD", "path": "settings.txt" }));
+    assert_eq!(found["structuredContent"]["redacted"], true, "{found}");
+    assert!(!found.to_string().contains("hunter2"), "{found}");
+    client.end();
+}
+
+#[test]
+fn a_file_is_plain_text_once_with_its_fields_beside_it() {
+    let server = McpTestServer::start();
+    for mut client in [with_handshake(&server, json!({})), stateless(&server, json!({}))] {
+        let read = client.call("read", json!({ "path": "hello.txt" }));
+        assert!(read.get("structuredContent").is_none(), "clients show it in place of the text: {read}");
+        assert_eq!(read["content"][0]["text"], "hello\nworld\n");
+        let fields: Value = serde_json::from_str(read["content"][1]["text"].as_str().unwrap()).unwrap();
+        assert_eq!((&fields["total_lines"], fields.get("content")), (&json!(2), None), "{read}");
+        assert_eq!(read["_meta"]["toolgate/fields"], fields);
+        let tools = client.ask("tools/list", json!({}));
+        let tools = tools["tools"].as_array().unwrap();
+        let has_schema =
+            |name: &str| tools.iter().any(|tool| tool["name"] == name && tool.get("outputSchema").is_some());
+        assert_eq!((has_schema("read"), has_schema("list")), (false, true));
+        client.end();
+    }
+}
+
+#[test]
+fn every_call_is_recorded_once() {
+    let server = McpTestServer::start();
+    let mut client = with_handshake(&server, json!({}));
+    client.call("read", json!({ "path": "hello.txt" }));
     client.call("edit", json!({ "path": "hello.txt", "find": "world", "replace": "moon" }));
     assert_eq!(server.read("hello.txt"), "hello\nmoon\n");
     client.end();
     assert_eq!((server.count("tool_call.started"), server.count("tool_call.completed")), (2, 2));
-}
-
-#[test]
-fn without_a_handshake_a_result_is_structured_only() {
-    let server = McpTestServer::start();
-    let mut client = stateless(&server, json!({}));
-    let read = client.call("read", json!({ "path": "hello.txt" }));
-    assert_eq!(read["structuredContent"]["content"], "hello\nworld\n");
-    assert_eq!((&read["content"], &read["resultType"]), (&json!([]), &json!("complete")));
 }
 
 #[test]
@@ -83,7 +120,7 @@ fn roots_narrow_the_workspace() {
     server.backend.workspace.file("src/a.txt", "a\n").file("other/b.txt", "b\n");
     let mut client = with_handshake(&server, json!({ "roots": {} }));
     client.roots = vec![format!("file://{}/src", server.backend.workspace.path().display()), "file:///etc".into()];
-    assert_eq!(client.call("read", json!({ "path": "src/a.txt" }))["structuredContent"]["content"], "a\n");
+    assert_eq!(payload(&client.call("read", json!({ "path": "src/a.txt" })))["content"], "a\n");
     let read_other = json!({ "path": "other/b.txt" });
     for (tool, args) in [
         ("read", read_other.clone()),
@@ -96,5 +133,5 @@ fn roots_narrow_the_workspace() {
     }
     client.roots = vec![format!("file://{}", server.backend.workspace.path().display())];
     client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/roots/list_changed" }));
-    assert_eq!(client.call("read", read_other)["structuredContent"]["content"], "b\n", "new roots are asked for");
+    assert_eq!(payload(&client.call("read", read_other))["content"], "b\n", "new roots are asked for");
 }

@@ -5,6 +5,7 @@ use futures_util::StreamExt;
 use serde_json::{Value, json};
 use toolgate_mcp::{McpOptions, service};
 use toolgate_runtime::Principal;
+use toolgate_testkit::mcp::payload;
 use tower::ServiceExt;
 
 use crate::backend::{McpTestBackend, McpTestServer};
@@ -24,7 +25,7 @@ async fn each_session_has_a_run_of_its_own_and_ends() {
     let read = json!({ "name": "read", "arguments": { "path": "hello.txt" } });
     for session in [&ada, &ben] {
         let answer = in_session(&router, session, "tools/call", read.clone()).await;
-        assert_eq!(answer.body()["result"]["structuredContent"]["total_lines"], 2, "{answer:?}");
+        assert_eq!(payload(&answer.body()["result"])["total_lines"], 2, "{answer:?}");
     }
     assert_eq!(server.count("run.started"), 3, "one of the workspace, and one for each session");
     let delete = request("DELETE", &[("mcp-session-id", &ada)], String::new());

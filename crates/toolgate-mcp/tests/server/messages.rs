@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use toolgate_mcp::McpOptions;
-use toolgate_testkit::mcp::McpClient;
+use toolgate_testkit::mcp::{McpClient, payload};
 
 use crate::backend::{McpTestBackend, McpTestServer};
 use crate::stdio_client::{connect, stateless, with_handshake};
@@ -67,7 +67,7 @@ fn malformed_messages_are_answered_and_survived() {
     let large = "y".repeat(10 * 1024 * 1024);
     let wrote = client.call("write", json!({ "path": "large.txt", "content": large }));
     assert!(wrote.get("isError").is_none(), "ten megabytes in a line are a message like any other");
-    assert_eq!(client.call("read", json!({ "path": "hello.txt" }))["structuredContent"]["total_lines"], 2);
+    assert_eq!(payload(&client.call("read", json!({ "path": "hello.txt" })))["total_lines"], 2);
 }
 
 #[test]

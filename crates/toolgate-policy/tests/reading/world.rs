@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use toolgate_config::{Config, ConfigLayer};
 use toolgate_contract::{
-    ArgumentFormat, Decision, Declaration, Effect, Layer, LocatedEffect, Permission, Risk, Verdict, schemars::Schema,
+    ArgumentFormat, Decision, Declaration, Effect, Layer, LocatedEffect, Permission, ResultForm, Risk, Verdict,
+    schemars::Schema,
 };
 use toolgate_policy::{PathContext, Policy, PolicyRequest, compile};
 
@@ -71,6 +72,7 @@ fn shell() -> Declaration {
         risk: Risk::Medium,
         parallel: true,
         form: ArgumentFormat::Function { strict: false },
+        result_form: ResultForm::Fields,
     }
 }
 

@@ -14,6 +14,7 @@ use toolgate_redact::Redactor;
 use super::command_settlement::CommandSettlement;
 use super::event_writer::EventWriter;
 use crate::hidden_path_scanner::HiddenPathScanner;
+use crate::locks::PathLocks;
 use crate::processes::{
     NewProcess, OutputThrottle, ProcessRegistries, ProcessRegistry, ProcessSupervisor, SessionProcess, SupervisedChild,
 };
@@ -23,6 +24,7 @@ pub(super) struct CallProcesses {
     /// None where commands can't be run.
     pub(super) launcher: Option<Arc<dyn ProcessLauncher>>,
     pub(super) settler: Arc<ChangeSettler>,
+    pub(super) locks: Arc<PathLocks>,
     pub(super) registry: Arc<ProcessRegistry>,
     pub(super) registries: Arc<ProcessRegistries>,
     pub(super) limits: ProcessLimits,
@@ -57,6 +59,7 @@ impl CallProcesses {
             child: SupervisedChild(child),
             process: Arc::clone(&process),
             settlement,
+            locks: Arc::clone(&self.locks),
             shown,
             longest,
             most_bytes: self.limits.output_bytes,

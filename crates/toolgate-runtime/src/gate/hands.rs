@@ -70,6 +70,7 @@ impl CallRecord<'_> {
         CallProcesses {
             launcher: parts.processes.clone(),
             settler: Arc::new(ChangeSettler { changer: Arc::clone(changes) }),
+            locks: Arc::clone(&self.gate.locks),
             registry: Arc::clone(&session.processes),
             registries: Arc::clone(&self.gate.registries),
             limits: parts.settings.processes,

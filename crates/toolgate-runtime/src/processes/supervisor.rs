@@ -11,6 +11,7 @@ use toolgate_contract::{
 
 use super::{OutputThrottle, ProcessSlot, SessionProcess};
 use crate::gate::CommandSettlement;
+use crate::locks::PathLocks;
 
 /// The exit code of a process that timed out, as of coreutils' `timeout`.
 const TIMED_OUT: i32 = 124;
@@ -21,6 +22,8 @@ pub(crate) struct ProcessSupervisor {
     pub(crate) process: Arc<SessionProcess>,
     /// How its changes are settled.
     pub(crate) settlement: CommandSettlement,
+    /// Held while staged changes are applied, so that nobody sees half of them.
+    pub(crate) locks: Arc<PathLocks>,
     pub(crate) shown: OutputThrottle,
     /// Its timeout.
     pub(crate) longest: Duration,
@@ -54,7 +57,12 @@ impl ProcessSupervisor {
     /// Waits for the end, and settles the command's changes before the end is reported.
     async fn wait_and_settle(&self) -> Result<(i32, Option<SettledChanges>), ToolError> {
         let code = self.child.0.wait().await?;
-        let changes = self.settlement.settle(self.child.0.staged()).await?;
+        let staged = self.child.0.staged();
+        let _lock = match staged {
+            Some(_) => Some(self.locks.acquire_for_settling().await),
+            None => None,
+        };
+        let changes = self.settlement.settle(staged).await?;
         Ok((code, changes))
     }
 

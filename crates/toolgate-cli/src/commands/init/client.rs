@@ -17,6 +17,12 @@ pub(crate) enum SupportedClient {
     Claude,
     /// Codex.
     Codex,
+    /// Gemini CLI.
+    Gemini,
+    /// opencode.
+    Opencode,
+    /// GitHub Copilot CLI.
+    Copilot,
     /// Cursor.
     Cursor,
     /// Visual Studio Code.
@@ -58,11 +64,13 @@ impl SupportedClient {
         let (workspace, program) = (&start.workspace, &start.program);
         let args = |workspace: &str| json!(["--workspace", workspace, "serve", "--stdio"]);
         let here = args(&workspace.display().to_string());
+        // Where the client starts its servers in the project's directory, its file fits every machine.
+        let anywhere = args(".");
         let stdio = |args: Value| json!({ "type": "stdio", "command": program, "args": args });
         match self {
             Self::Claude => ClientSetup {
                 file: workspace.join(".mcp.json"),
-                words: ConfigEntry::Json { key: "mcpServers", entry: stdio(here) },
+                words: ConfigEntry::Json { key: "mcpServers", entry: stdio(anywhere) },
                 next: "Start `claude` here and accept the server; `/mcp` shows it.",
             },
             Self::Cursor => ClientSetup {
@@ -85,8 +93,30 @@ impl SupportedClient {
             },
             Self::Codex => ClientSetup {
                 file: workspace.join(".codex/config.toml"),
-                words: ConfigEntry::Toml(codex(program, &here)),
-                next: "Start `codex` here and trust the directory; `/mcp` shows the server.",
+                words: ConfigEntry::Toml(codex(program, &anywhere)),
+                next: "Start `codex` here and trust the directory; `/mcp` shows the server. Codex itself approves its calls \
+                       (`default_tools_approval_mode`; without it `codex exec` refuses to edit): toolgate asks instead.",
+            },
+            Self::Gemini => ClientSetup {
+                file: workspace.join(".gemini/settings.json"),
+                words: ConfigEntry::Json {
+                    key: "mcpServers",
+                    entry: json!({ "command": program, "args": anywhere, "timeout": 700_000 }),
+                },
+                next: "Start `gemini` here and trust the directory; `/mcp` shows the server.",
+            },
+            Self::Opencode => ClientSetup {
+                file: workspace.join("opencode.json"),
+                words: ConfigEntry::Json { key: "mcp", entry: opencode(program, &anywhere) },
+                next: "Start `opencode` here; `opencode mcp list` shows the server.",
+            },
+            Self::Copilot => ClientSetup {
+                file: home.join(".copilot/mcp-config.json"),
+                words: ConfigEntry::Json {
+                    key: "mcpServers",
+                    entry: json!({ "type": "local", "command": program, "args": anywhere, "tools": ["*"] }),
+                },
+                next: "Start `copilot` in a project; `/mcp show` lists the server. It works in the directory that it is started in.",
             },
             Self::Goose => ClientSetup {
                 file: home.join(".config/goose/config.yaml"),
@@ -100,7 +130,20 @@ impl SupportedClient {
 fn codex(program: &str, args: &Value) -> toml::Table {
     let args: Vec<String> =
         args.as_array().into_iter().flatten().filter_map(|word| word.as_str().map(str::to_owned)).collect();
-    [("command".to_owned(), program.into()), ("args".to_owned(), args.into())].into_iter().collect()
+    [
+        ("command".to_owned(), program.into()),
+        ("args".to_owned(), args.into()),
+        // Its own question comes before ours and can't say what a call will do.
+        ("default_tools_approval_mode".to_owned(), "approve".into()),
+    ]
+    .into_iter()
+    .collect()
+}
+
+/// One list has the program and its arguments.
+fn opencode(program: &str, args: &Value) -> Value {
+    let words = std::iter::once(json!(program)).chain(args.as_array().into_iter().flatten().cloned());
+    json!({ "type": "local", "command": words.collect::<Vec<_>>(), "enabled": true })
 }
 
 fn goose(program: &str, args: Value) -> Vec<(&'static str, Value)> {

@@ -91,20 +91,25 @@ pub(super) fn into_yaml(text: &str, key: &str, name: &str, fields: &[(&str, Valu
         [head] => head,
         _ => return MergeOutcome::ByHand,
     };
-    let is_block = lines[head].trim_end() == format!("{key}:");
+    let is_block = without_comment(lines[head]) == format!("{key}:");
     let first = lines[head + 1..].iter().find(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
     let Some(first) = first.filter(|_| is_block) else { return MergeOutcome::ByHand };
     let indent = &first[..first.len() - first.trim_start().len()];
     let is_entry = |line: &str| line.strip_prefix(indent).is_some_and(|rest| !rest.starts_with([' ', '-', '?']));
-    if indent.is_empty() || indent.contains('\t') || !first.trim_end().ends_with(':') {
+    if indent.is_empty() || indent.contains('\t') || !without_comment(first).ends_with(':') {
         return MergeOutcome::ByHand;
     }
     let block = lines[head + 1..].iter().take_while(|line| line.is_empty() || line.starts_with([' ', '#']));
-    if block.into_iter().any(|line| is_entry(line) && line.trim() == format!("{name}:")) {
+    if block.into_iter().any(|line| is_entry(line) && without_comment(line).trim() == format!("{name}:")) {
         return MergeOutcome::There;
     }
     let (before, after) = lines.split_at(head + 1);
     MergeOutcome::Changed(format!("{}\n{}{}\n", before.join("\n"), yaml_entry(name, fields, indent), after.join("\n")))
+}
+
+/// A line without the comment at its end. A `#` begins one only after a space.
+fn without_comment(line: &str) -> &str {
+    line.find(" #").map_or(line, |comment| &line[..comment]).trim_end()
 }
 
 /// JSON's scalars and flow collections are YAML too, so values need no escaping of their own.

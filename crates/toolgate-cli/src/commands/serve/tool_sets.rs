@@ -15,7 +15,15 @@ const SETS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What the words of `--tools` come to.
+/// Tools whose results lead to other tools: long output to `artifact`, a command that goes on to `process`.
+const COMPANIONS: &[(&str, &[&str])] = &[
+    ("shell", &["process", "artifact"]),
+    ("script", &["process", "artifact"]),
+    ("fetch", &["artifact"]),
+    ("grep", &["artifact"]),
+];
+
+/// What the words of `--tools` come to: these tools, and those that their results lead to.
 pub(super) fn ceilings<'a>(words: &[String], known: impl Iterator<Item = &'a Declaration>) -> Result<Vec<Ceiling>> {
     if words.is_empty() || words.iter().any(|word| word == "all") {
         return Ok(Vec::new());
@@ -33,5 +41,27 @@ pub(super) fn ceilings<'a>(words: &[String], known: impl Iterator<Item = &'a Dec
             }
         }
     }
+    for (tool, companions) in COMPANIONS {
+        if tools.contains(*tool) {
+            tools.extend(companions.iter().map(|name| (*name).to_owned()));
+        }
+    }
     Ok(vec![Ceiling { source: "`--tools`".into(), tools: tools.into_iter().collect() }])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_brings_along_what_its_results_lead_to() {
+        let registered = toolgate_tools::all();
+        let known = || registered.iter().map(|tool| tool.declaration());
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let of = |asked: &[&str]| ceilings(&words(asked), known()).unwrap().remove(0).tools;
+        assert_eq!(of(&["read", "edit", "shell"]), words(&["artifact", "edit", "process", "read", "shell"]));
+        assert_eq!(of(&["read", "edit"]), words(&["edit", "read"]));
+        assert!(ceilings(&words(&["raed"]), known()).is_err());
+        assert!(ceilings(&words(&["all", "read"]), known()).unwrap().is_empty());
+    }
 }

@@ -11,10 +11,10 @@ fn runs(marker: &str) -> bool {
     !processes_with(marker).is_empty()
 }
 
-/// A call of a command that has begun, and what the command is found by.
+/// A call of a command that has begun and made a file, and what the command is found by.
 fn sleeping(client: &mut Client) -> String {
     let marker = unique_sleep();
-    let call = json!({ "name": "shell", "args": { "command": format!("sleep {marker}") } });
+    let call = json!({ "name": "shell", "args": { "command": format!("echo new > made.txt; sleep {marker}") } });
     client.send("POST", "/v1/calls", &[], Some(&call));
     wait_until("the command runs", || runs(&marker));
     marker
@@ -33,7 +33,14 @@ fn a_client_that_leaves_takes_its_call_and_its_processes_along() {
     wait_until("the process ends", || !runs(&marker));
     let run = session["run"].as_str().unwrap();
     wait_until("the end is on record", || ending(&server, run).is_some());
-    assert_eq!(ending(&server, run).unwrap()["error"]["code"], "cancelled");
+    let end = ending(&server, run).unwrap();
+    assert_eq!(end["error"]["code"], "cancelled");
+    assert_eq!(end["files_changed"], json!(["made.txt"]), "what it did until then: {end}");
+    assert_eq!(end["commands_run"], json!([format!("echo new > made.txt; sleep {marker}")]), "{end}");
+    let kinds: Vec<Value> = server.events(run).into_iter().map(|event| event["kind"].clone()).collect();
+    let position = |kind: &str| kinds.iter().position(|one| one == kind).unwrap_or_else(|| panic!("{kind}: {kinds:?}"));
+    assert!(position("files.changing") < position("tool_call.failed"), "{kinds:?}");
+    assert_eq!(std::fs::read_to_string(server.world.workspace().join("made.txt")).unwrap(), "new\n");
 }
 
 #[test]

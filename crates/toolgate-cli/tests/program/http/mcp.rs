@@ -59,7 +59,7 @@ fn a_client_with_the_owners_token_speaks_mcp_and_its_calls_are_on_record() {
     let mut client = server.owner();
     let recorded = begin_on(&mut client);
     let read = recorded.call(&mut client, "read", json!({ "path": "hello.txt" }));
-    assert_eq!(read["structuredContent"]["content"], "hello\nworld\n");
+    assert_eq!(read["content"][0]["text"], "hello\nworld\n");
     let runs = client.get("/v1/runs").json();
     let is_mcp = |run: &&Value| run["front_end"] == "mcp" && run["calls"] == 1;
     assert!(runs["runs"].as_array().unwrap().iter().any(|run| is_mcp(&run)), "{runs}");

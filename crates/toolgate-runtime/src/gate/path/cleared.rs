@@ -65,7 +65,7 @@ async fn act(
     let lock = tokio::select! {
         biased;
         () = record.cancel.cancelled() => return Err(ToolError::cancelled()),
-        lock = record.gate.locks.acquire(&record.effects, parallel) => lock,
+        lock = record.gate.locks.acquire(&record.session.id, &record.effects, parallel) => lock,
     };
     record.timings.done("lock");
     let ended = tokio::select! {
