@@ -138,7 +138,8 @@ fn ended(
     let reply = reply.ok_or_else(|| JsonRpcError::internal("The call was lost."))?;
     context.client.remember_artifacts(&reply.artifacts.refs);
     context.client.announce_changed_tools(&mcp_session.session);
-    Ok(result(&reply, context.profile, mcp_session.session.artifacts.as_ref()))
+    let redactor = context.client.server.workspace.gate.redactor();
+    Ok(result(&reply, context.profile, mcp_session.session.artifacts.as_ref(), redactor))
 }
 
 /// Suspends the call, and answers with its question.

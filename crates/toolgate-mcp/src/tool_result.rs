@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use toolgate_contract::{ArtifactRef, Artifacts, Reply, ToolError};
+use toolgate_redact::Redactor;
 
 use crate::json_rpc::written;
 use crate::protocol_version::ClientProfile;
@@ -16,7 +17,7 @@ use crate::resources::uri_of;
 const MAX_IMAGE: u64 = 8 * 1024 * 1024;
 
 /// The reply as this client's protocol version expects it.
-pub(crate) fn result(reply: &Reply, profile: &ClientProfile, artifacts: &dyn Artifacts) -> Value {
+pub(crate) fn result(reply: &Reply, profile: &ClientProfile, artifacts: &dyn Artifacts, redactor: &Redactor) -> Value {
     let mut content = Vec::new();
     let mut result = json!({});
     match (&reply.payload, &reply.error) {
@@ -36,7 +37,7 @@ pub(crate) fn result(reply: &Reply, profile: &ClientProfile, artifacts: &dyn Art
         }
         (None, None) => {}
     }
-    content.extend(reply.artifacts.refs.iter().map(|artifact| stored(artifact, artifacts)));
+    content.extend(reply.artifacts.refs.iter().map(|artifact| stored(artifact, artifacts, redactor)));
     content.extend(notes(reply).into_iter().map(text));
     result["content"] = content.into();
     result["_meta"] = about(reply);
@@ -64,13 +65,17 @@ pub(crate) fn error_text(error: &ToolError) -> String {
     words
 }
 
-/// Stored output: an image is embedded, anything else is linked.
-fn stored(artifact: &ArtifactRef, artifacts: &dyn Artifacts) -> Value {
+/// Stored output: an image is embedded, anything else is linked. An image with a secret in its metadata is neither: a
+/// replacement would damage it.
+fn stored(artifact: &ArtifactRef, artifacts: &dyn Artifacts, redactor: &Redactor) -> Value {
     if artifact.mime.starts_with("image/")
         && artifact.bytes <= MAX_IMAGE
         && let Some(data) = bytes_of(artifact, artifacts)
     {
-        return json!({ "type": "image", "data": encoded(&data), "mimeType": artifact.mime });
+        return match redactor.finds_secret(&data) {
+            true => text(format!("The image `{}` isn't shown: it contains a secret.", artifact.id)),
+            false => json!({ "type": "image", "data": encoded(&data), "mimeType": artifact.mime }),
+        };
     }
     link(artifact)
 }
