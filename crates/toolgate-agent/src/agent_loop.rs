@@ -233,9 +233,9 @@ impl AgentLoop {
     /// Adds the results of the calls, and ends the work when the agent repeats itself.
     fn record_results(&mut self, answer: ModelAnswer, replies: &[Reply]) -> Result<(), EarlyStop> {
         let times = self.progress.turn(&answer.calls, replies);
-        let artifacts = self.session.artifacts.as_ref();
+        let (artifacts, redactor) = (self.session.artifacts.as_ref(), self.context.gate.redactor());
         let observed = answer.calls.iter().zip(replies);
-        let observed = observed.map(|(call, reply)| observation(call, reply, artifacts)).collect();
+        let observed = observed.map(|(call, reply)| observation(call, reply, artifacts, redactor)).collect();
         let names: Vec<&str> = answer.calls.iter().map(|call| call.name.as_str()).collect();
         let names = names.join(", ");
         self.conversation.push(ConversationEntry::Answered(answer));

@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use toolgate_contract::{ArtifactRef, Artifacts, Reply, ToolError};
 use toolgate_dialects::ToolCall;
+use toolgate_redact::Redactor;
 
 use crate::model::{InlineImage, Observation};
 
@@ -20,7 +21,12 @@ const MAX_IMAGE_BYTES: u64 = 3_750_000;
 const MAX_REPLY_BYTES: usize = 120_000;
 
 /// The result of a call, for the model that asked for it.
-pub(crate) fn observation(call: &ToolCall, reply: &Reply, artifacts: &dyn Artifacts) -> Observation {
+pub(crate) fn observation(
+    call: &ToolCall,
+    reply: &Reply,
+    artifacts: &dyn Artifacts,
+    redactor: &Redactor,
+) -> Observation {
     Observation {
         id: call.id.clone(),
         shape: call.shape,
@@ -28,19 +34,22 @@ pub(crate) fn observation(call: &ToolCall, reply: &Reply, artifacts: &dyn Artifa
         text: as_text(reply),
         ok: reply.ok,
         artifact: None,
-        images: reply.artifacts.refs.iter().filter_map(|stored| image(stored, artifacts)).collect(),
+        images: reply.artifacts.refs.iter().filter_map(|stored| image(stored, artifacts, redactor)).collect(),
     }
 }
 
-/// The image in an artifact, if a model can be shown it. An artifact that can't be read any more is still named in the
-/// text.
-fn image(stored: &ArtifactRef, artifacts: &dyn Artifacts) -> Option<InlineImage> {
+/// The image in an artifact, if a model can be shown it. An artifact that can't be read any more, or with a secret in its
+/// metadata, is still named in the text.
+fn image(stored: &ArtifactRef, artifacts: &dyn Artifacts, redactor: &Redactor) -> Option<InlineImage> {
     if !IMAGE_TYPES.contains(&stored.mime.as_str()) || stored.bytes > MAX_IMAGE_BYTES {
         return None;
     }
     let (_, file) = artifacts.open(&stored.id).ok()?;
     let mut bytes = Vec::new();
     file.take(MAX_IMAGE_BYTES).read_to_end(&mut bytes).ok()?;
+    if redactor.finds_secret(&bytes) {
+        return None;
+    }
     Some(InlineImage { mime: stored.mime.clone(), data: STANDARD.encode(bytes) })
 }
 

@@ -4,6 +4,7 @@
 //! token can do whatever the person at the terminal can. A session, made with `POST /v1/sessions`, has a token, a run,
 //! grants and a set of tools of its own, and sees nothing of the others.
 
+mod artifact_verdicts;
 mod authenticator;
 mod http_session;
 mod metrics;

@@ -92,6 +92,10 @@ const EVENTS: &str = "The events of a run: a page of JSON, or with `Accept: text
                       after `Last-Event-ID` on. The live stream also has what processes write, as `process.output` without \
                       an id.";
 
+/// The description of status 403 for an artifact.
+const SECRET_IN_ARTIFACT: &str = "Refused. With the code `secret_in_artifact`: the artifact is binary data that contains a \
+                                  secret. No part of it is sent, since replacing the secret would damage it.";
+
 fn approval_and_output_operations(table: &mut OperationTable<'_>) {
     table.get("/v1/approvals", "Calls that wait for an approval.", 200, None).answer_as::<schemas::ApprovalList>();
     table.get("/v1/approvals/{id}", "One of them, whole.", 200, None).answer_as::<schemas::ApprovalView>();
@@ -106,7 +110,8 @@ fn approval_and_output_operations(table: &mut OperationTable<'_>) {
         .get("/v1/artifacts/{id}", "Stored output, whole or by `Range`.", 200, schema(json!({})))
         .asks::<schemas::ArtifactQuery>()
         .or_answer_nothing(206)
-        .or_answer_nothing(304);
+        .or_answer_nothing(304)
+        .refuses(403, SECRET_IN_ARTIFACT);
     table
         .get("/v1/changes", "What calls changed.", 200, closed(&[("changes", "array")]))
         .asks::<schemas::ChangesQuery>();
@@ -171,6 +176,13 @@ mod tests {
         }
         assert!(!text.contains("#/$defs/"), "{text}");
         assert_eq!(document["paths"].as_object().unwrap().len(), 21);
+    }
+
+    #[test]
+    fn an_artifact_that_is_refused_for_its_content_is_described() {
+        let refused = &document()["paths"]["/v1/artifacts/{id}"]["get"]["responses"]["403"];
+        assert!(refused["description"].as_str().unwrap().contains("`secret_in_artifact`"), "{refused}");
+        assert_eq!(document()["paths"]["/v1/runs/{id}"]["get"]["responses"]["403"]["description"], "Refused.");
     }
 
     /// What a request may hold is said to the last field, since the server refuses every other.

@@ -11,6 +11,7 @@ use toolgate_journal::{EventStore, JournalError, new_token};
 use toolgate_runtime::Ceiling;
 use toolgate_workspace::{RecordedSession, RunChoice, Workspace};
 
+use crate::artifact_verdicts::ArtifactVerdicts;
 use crate::authenticator::AllowedOrigins;
 use crate::http_session::{Caller, HttpSession, SessionRegistry};
 use crate::metrics::Metrics;
@@ -30,6 +31,7 @@ pub(crate) struct ServerState {
     pub(crate) owner: Arc<HttpSession>,
     pub(crate) clients: SessionRegistry,
     pub(crate) refusals: RefusalLog,
+    pub(crate) artifact_verdicts: ArtifactVerdicts,
     pub(crate) metrics: Metrics,
     pub(crate) limits: HttpLimits,
     /// Cancels everything.
@@ -62,6 +64,7 @@ impl ServerState {
             owner: Arc::new(owner),
             clients: SessionRegistry::default(),
             refusals: RefusalLog::new(Arc::clone(&workspace)),
+            artifact_verdicts: ArtifactVerdicts::default(),
             metrics: Metrics::new(),
             stop,
             closed: CancellationToken::new(),

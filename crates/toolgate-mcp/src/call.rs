@@ -140,7 +140,9 @@ fn ended(
     context.client.announce_changed_tools(&mcp_session.session);
     let (name, mut tools) = (context.params.get("name"), context.client.server.workspace.gate.declarations());
     let form = tools.find(|tool| name.is_some_and(|name| name == tool.name.as_str())).map(|tool| tool.result_form);
-    Ok(result(&reply, form.unwrap_or_default(), context.profile, mcp_session.session.artifacts.as_ref()))
+    let redactor = context.client.server.workspace.gate.redactor();
+    let artifacts = mcp_session.session.artifacts.as_ref();
+    Ok(result(&reply, form.unwrap_or_default(), context.profile, artifacts, redactor))
 }
 
 /// Suspends the call, and answers with its question.

@@ -92,7 +92,8 @@ fn contents(
     Ok(json!({ "contents": [content] }))
 }
 
-/// An artifact that isn't text, which the gate has just allowed to read. Text inside it may hold secrets.
+/// An artifact that isn't text, which the gate has just allowed to read. Binary data with a secret in it is refused: a
+/// replacement would damage it.
 fn whole(uri: &str, args: &Value, mcp_session: &McpSession, redactor: &Redactor) -> Result<Value, JsonRpcError> {
     let artifacts = mcp_session.session.artifacts.as_ref();
     let opened = artifacts.open(args["id"].as_str().unwrap_or_default());
@@ -103,7 +104,8 @@ fn whole(uri: &str, args: &Value, mcp_session: &McpSession, redactor: &Redactor)
     let bytes = bytes_of(&artifact, artifacts).ok_or_else(|| unknown(uri, "It can't be read."))?;
     let content = match std::str::from_utf8(&bytes) {
         Ok(text) => json!({ "uri": uri, "mimeType": artifact.mime, "text": redactor.text(text) }),
-        Err(_) => json!({ "uri": uri, "mimeType": artifact.mime, "blob": encoded(&redactor.bytes(&bytes)) }),
+        Err(_) if redactor.finds_secret(&bytes) => return Err(unknown(uri, "It contains a secret.")),
+        Err(_) => json!({ "uri": uri, "mimeType": artifact.mime, "blob": encoded(&bytes) }),
     };
     Ok(json!({ "contents": [content] }))
 }

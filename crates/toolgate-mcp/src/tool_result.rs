@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use toolgate_contract::{ArtifactRef, Artifacts, Reply, ResultForm, ToolError};
+use toolgate_redact::Redactor;
 
 use crate::json_rpc::written;
 use crate::protocol_version::ClientProfile;
@@ -20,7 +21,13 @@ const MAX_IMAGE: u64 = 8 * 1024 * 1024;
 /// Many clients give their model the structured content in place of the blocks, and it costs more tokens, since text is
 /// escaped in it. So a result is structured only if its fields are all that matters; then it says everything that the
 /// blocks say. A file's text or an image is sent as a block.
-pub(crate) fn result(reply: &Reply, form: ResultForm, profile: &ClientProfile, artifacts: &dyn Artifacts) -> Value {
+pub(crate) fn result(
+    reply: &Reply,
+    form: ResultForm,
+    profile: &ClientProfile,
+    artifacts: &dyn Artifacts,
+    redactor: &Redactor,
+) -> Value {
     let mut content = Vec::new();
     let mut result = json!({});
     let mut meta = about(reply);
@@ -45,7 +52,7 @@ pub(crate) fn result(reply: &Reply, form: ResultForm, profile: &ClientProfile, a
         }
         (None, None) => {}
     }
-    content.extend(reply.artifacts.refs.iter().map(|artifact| stored(artifact, artifacts)));
+    content.extend(reply.artifacts.refs.iter().map(|artifact| stored(artifact, artifacts, redactor)));
     content.extend(notes(reply).into_iter().map(text));
     result["content"] = content.into();
     result["_meta"] = meta;
@@ -92,13 +99,17 @@ pub(crate) fn error_text(error: &ToolError) -> String {
     words
 }
 
-/// Stored output: an image is embedded, anything else is linked.
-fn stored(artifact: &ArtifactRef, artifacts: &dyn Artifacts) -> Value {
+/// Stored output: an image is embedded, anything else is linked. An image with a secret in its metadata is neither: a
+/// replacement would damage it.
+fn stored(artifact: &ArtifactRef, artifacts: &dyn Artifacts, redactor: &Redactor) -> Value {
     if artifact.mime.starts_with("image/")
         && artifact.bytes <= MAX_IMAGE
         && let Some(data) = bytes_of(artifact, artifacts)
     {
-        return json!({ "type": "image", "data": encoded(&data), "mimeType": artifact.mime });
+        return match redactor.finds_secret(&data) {
+            true => text(format!("The image `{}` isn't shown: it contains a secret.", artifact.id)),
+            false => json!({ "type": "image", "data": encoded(&data), "mimeType": artifact.mime }),
+        };
     }
     link(artifact)
 }

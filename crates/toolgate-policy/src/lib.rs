@@ -59,6 +59,8 @@ pub use autoloaded::{
     suspicious_in_git_todo,
 };
 pub use ceiling::Ceiling;
+#[doc(hidden)]
+pub use commands::program_options;
 pub use commands::{GrantPattern, PathContext, grant_pattern};
 pub use compile::{CompiledConfig, compile};
 pub use egress::{ConnectionVerdict, plain_host};

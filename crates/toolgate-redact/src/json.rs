@@ -13,6 +13,10 @@ use crate::{REDACTED, Redactor};
 pub(crate) fn redact(redactor: &Redactor, value: &mut Value) -> bool {
     match value {
         Value::String(text) => match redactor.text(text) {
+            Cow::Borrowed(_) if redactor.encodes_secret(text.as_bytes()) => {
+                REDACTED.clone_into(text);
+                true
+            }
             Cow::Borrowed(_) => false,
             Cow::Owned(clean) => {
                 *text = clean;
@@ -91,6 +95,14 @@ mod tests {
         let mut value = json!({"0pen-sesame": 1, "plain": 2, "xyzzy-42": 3});
         assert!(redactor.json(&mut value));
         assert_eq!(value, json!({"***REDACTED***": 1, "plain": 2, "***REDACTED*** (2)": 3}));
+    }
+
+    #[test]
+    fn base64_of_a_secret_is_replaced_whole() {
+        // `DB_PASSWORD=hunter2`, and `DB_PASS_WORDS=many`.
+        let mut value = json!({"content": "REJfUEFTU1dPUkQ9\naHVudGVyMg==\n", "other": "REJfUEFTU19XT1JEUz1tYW55"});
+        assert!(Redactor::default().json(&mut value));
+        assert_eq!(value, json!({"content": REDACTED, "other": "REJfUEFTU19XT1JEUz1tYW55"}));
     }
 
     #[test]

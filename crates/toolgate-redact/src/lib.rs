@@ -3,6 +3,7 @@
 //! `rules.toml` describes what secrets look like; the values of the program's own secrets are given to
 //! [`Redactor::new`]. A stream gives the same result however its text is cut into chunks.
 
+mod base64_text;
 mod colour_escapes;
 mod environment;
 #[cfg(test)]
@@ -83,8 +84,19 @@ impl Redactor {
         Cow::Owned(output)
     }
 
-    /// Redacts every text in a JSON value, and replaces texts whose field names a secret. Returns whether it changed
-    /// anything.
+    /// Whether there is a secret in these bytes, or, if they are nothing but base64, in what they encode. For data that
+    /// a replacement would damage.
+    pub fn finds_secret(&self, bytes: &[u8]) -> bool {
+        !self.secrets(bytes).is_empty() || self.encodes_secret(bytes)
+    }
+
+    /// Whether this is base64 of something with a secret in it.
+    fn encodes_secret(&self, text: &[u8]) -> bool {
+        base64_text::decoded(text).is_some_and(|decoded| !self.secrets(&decoded).is_empty())
+    }
+
+    /// Redacts every text in a JSON value, and replaces texts whose field names a secret, or that are base64 of
+    /// something with a secret in it. Returns whether it changed anything.
     pub fn json(&self, value: &mut serde_json::Value) -> bool {
         json::redact(self, value)
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use toolgate_contract::{EntryKind, Files, ToolError, WorkspacePath};
+use toolgate_contract::{EntryKind, FileMetadata, Files, STATE_DIRECTORY, ToolError, WorkspacePath};
 
 /// A file, whatever its name: the device of its file system and its inode number.
 pub(crate) type Inode = (u64, u64);
@@ -16,20 +16,38 @@ pub(crate) struct HiddenHardLinks {
 }
 
 impl HiddenHardLinks {
-    /// Those among the paths that policy hides.
+    /// Those among the paths that policy hides, and in the directories among them.
     pub(crate) fn of(hidden: &[WorkspacePath], files: &dyn Files) -> Result<Self, ToolError> {
         let mut links = Self::default();
         for place in hidden {
-            if let Some(node) = files.node(place, false)?
-                && node.state.is_file()
-                && node.links > 1
-            {
-                let inode = (node.device, node.number);
-                let (_, others) = links.files.entry(inode).or_insert_with(|| (place.clone(), node.links));
-                *others = others.saturating_sub(1);
+            match files.node(place, false)? {
+                Some(node) if node.state.is_directory() && !is_own_state(place) => links.add_directory(place, files)?,
+                Some(node) if node.state.is_file() => links.add(place, &node),
+                _ => {}
             }
         }
         Ok(links)
+    }
+
+    /// Adds every file in a hidden directory. A directory that can't be listed is left out: what is in it has no name
+    /// that can be compared.
+    fn add_directory(&mut self, directory: &WorkspacePath, files: &dyn Files) -> Result<(), ToolError> {
+        for (place, kind) in entries(directory, files)? {
+            match kind {
+                EntryKind::Directory => self.add_directory(&place, files)?,
+                EntryKind::File => files.node(&place, false)?.iter().for_each(|node| self.add(&place, node)),
+                EntryKind::Link | EntryKind::Other => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, place: &WorkspacePath, node: &FileMetadata) {
+        if node.links > 1 {
+            let inode = (node.device, node.number);
+            let (_, others) = self.files.entry(inode).or_insert_with(|| (place.clone(), node.links));
+            *others = others.saturating_sub(1);
+        }
     }
 
     /// The hidden name of a file.
@@ -48,16 +66,8 @@ impl HiddenHardLinks {
         directory: &WorkspacePath,
         files: &dyn Files,
     ) -> Result<Vec<WorkspacePath>, ToolError> {
-        let mut found = Vec::new();
-        files.look(directory, None, &mut |name, kind| {
-            if kind == EntryKind::File {
-                let path =
-                    if directory.path.is_empty() { name.to_owned() } else { format!("{}/{name}", directory.path) };
-                found.push(WorkspacePath { root: directory.root, path });
-            }
-        })?;
         let mut names = Vec::new();
-        for place in found {
+        for (place, _) in entries(directory, files)?.into_iter().filter(|(_, kind)| *kind == EntryKind::File) {
             let node = files.node(&place, false)?.filter(|node| node.links > 1);
             if node.is_some_and(|node| self.files.contains_key(&(node.device, node.number))) {
                 names.push(place);
@@ -65,4 +75,19 @@ impl HiddenHardLinks {
         }
         Ok(names)
     }
+}
+
+/// Whether this is Toolgate's own state, which holds hard links to ordinary files: earlier contents and snapshots.
+fn is_own_state(place: &WorkspacePath) -> bool {
+    place.path.split('/').any(|name| name == STATE_DIRECTORY)
+}
+
+/// What is in a directory.
+fn entries(directory: &WorkspacePath, files: &dyn Files) -> Result<Vec<(WorkspacePath, EntryKind)>, ToolError> {
+    let mut found = Vec::new();
+    files.look(directory, None, &mut |name, kind| {
+        let path = if directory.path.is_empty() { name.to_owned() } else { format!("{}/{name}", directory.path) };
+        found.push((WorkspacePath { root: directory.root, path }, kind));
+    })?;
+    Ok(found)
 }

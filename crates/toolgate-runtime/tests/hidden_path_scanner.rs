@@ -12,7 +12,7 @@ use toolgate_contract::{Access, HiddenPaths, WorkspacePath};
 use toolgate_runtime::HiddenPathScanner;
 use toolgate_sandbox::Roots;
 
-/// Hides `.env` and everything in `private`, and guards `.git/config`. Counts how often it is asked.
+/// Hides `.env`, everything in `private` and `.toolgate`, and guards `.git/config`. Counts how often it is asked.
 #[derive(Default)]
 struct Names {
     asked: Mutex<usize>,
@@ -23,7 +23,7 @@ impl HiddenPaths for Names {
         *self.asked.lock().unwrap() += 1;
         let mut names = place.path.rsplit('/');
         match access {
-            Access::Read => names.any(|name| name.starts_with(".env") || name == "private"),
+            Access::Read => names.any(|name| name.starts_with(".env") || ["private", ".toolgate"].contains(&name)),
             _ => place.path.ends_with(".git/config"),
         }
     }
@@ -188,4 +188,23 @@ fn a_hidden_file_is_hidden_under_each_of_its_names() {
     fs::remove_file(world.path("a/.env")).unwrap();
     fs::remove_file(world.path("a/b/.env.local")).unwrap();
     assert_eq!(world.hidden(), [] as [&str; 0], "no hidden name is left");
+}
+
+#[test]
+fn a_file_in_a_hidden_directory_is_hidden_under_each_of_its_names() {
+    let world = World::new();
+    world.put("private/deep/key");
+    world.put("private/other");
+    fs::hard_link(world.path("private/deep/key"), world.path("d/e/notes.txt")).unwrap();
+    fs::hard_link(world.path("private/deep/key"), world.path("private/key")).unwrap();
+    assert_eq!(world.hidden(), ["d/e/notes.txt", "private"]);
+    world.settle();
+    fs::hard_link(world.path("private/other"), world.path("a/notes.txt")).unwrap();
+    assert_eq!(world.hidden(), ["a/notes.txt", "d/e/notes.txt", "private"]);
+    fs::remove_dir_all(world.path("private")).unwrap();
+    assert_eq!(world.hidden(), [] as [&str; 0], "no hidden name is left");
+    // Toolgate's own state holds links to ordinary files, which stay visible.
+    world.put(".toolgate/snapshots/s/one");
+    fs::hard_link(world.path("a/three.txt"), world.path(".toolgate/snapshots/s/two")).unwrap();
+    assert_eq!(world.hidden(), [".toolgate"]);
 }

@@ -6,6 +6,7 @@ pub(crate) mod cursor;
 pub(crate) mod encoding;
 pub(crate) mod excerpt;
 pub(crate) mod hash_ahead;
+pub(crate) mod image_metadata;
 pub(crate) mod line_page;
 pub(crate) mod skipped_matches;
 pub(crate) mod stored_image;

@@ -181,6 +181,8 @@ async fn a_hidden_file_is_hidden_under_its_other_names_too() {
     world.file("other.txt", "no link to a hidden file\n");
     let path = |name: &str| world.path().join(name);
     std::fs::hard_link(path(".env"), path("notes.txt")).unwrap();
+    world.file(".ssh/keys/own", "the fruit is a tangerine\n");
+    std::fs::hard_link(path(".ssh/keys/own"), path("keys.txt")).unwrap();
     std::fs::hard_link(path("other.txt"), path("another.txt")).unwrap();
     let edit = json!({"path": "notes.txt", "find": "tangerine", "replace": "plum"});
     for (tool, args) in [("read", json!({"path": "notes.txt"})), ("edit", edit)] {
@@ -188,6 +190,8 @@ async fn a_hidden_file_is_hidden_under_its_other_names_too() {
         assert_eq!(error.code, ErrorCode::SensitivePath, "{tool}: {error:?}");
         assert!(error.message.contains("`notes.txt` is a hard link to `.env`"), "{tool}: {error:?}");
     }
+    let error = world.perform("read", json!({"path": "keys.txt"})).await.error.unwrap();
+    assert!(error.message.contains("`keys.txt` is a hard link to `.ssh/keys/own`"), "{error:?}");
     assert_eq!(read(&world, json!({"path": "another.txt"})).await["content"], json!("no link to a hidden file\n"));
     let found = serde_json::to_string(&world.perform("grep", json!({"pattern": "."})).await).unwrap();
     assert!(found.contains("no link") && !found.contains("tangerine"), "{found}");

@@ -16,6 +16,8 @@ pub(super) struct ApiOperation {
     answers: Vec<(u16, Option<Schema>)>,
     /// The statuses when it fails; every operation needs authentication.
     fails: &'static [u16],
+    /// What a status means here, where it isn't the same as everywhere.
+    refusals: Vec<(u16, &'static str)>,
 }
 
 /// The operations, as they are added.
@@ -42,7 +44,8 @@ impl<'a> OperationTable<'a> {
             (_, false) => &[400, 401, 403, 404, 421],
         };
         let answers = vec![(status, None)];
-        self.operations.push(ApiOperation { method, path, summary, query: None, body: None, answers, fails });
+        let (query, body, refusals) = (None, None, Vec::new());
+        self.operations.push(ApiOperation { method, path, summary, query, body, answers, fails, refusals });
         self
     }
 
@@ -87,6 +90,12 @@ impl<'a> OperationTable<'a> {
 
     pub(super) fn or_answer_nothing(&mut self, status: u16) -> &mut Self {
         self.last().answers.push((status, None));
+        self
+    }
+
+    /// Says what a status means here.
+    pub(super) fn refuses(&mut self, status: u16, meaning: &'static str) -> &mut Self {
+        self.last().refusals.push((status, meaning));
         self
     }
 
@@ -136,9 +145,11 @@ fn responses(operation: &ApiOperation) -> Map<String, Value> {
         responses.insert(status.to_string(), answered(*status, kind_of(operation.path), shape.as_ref()));
     }
     let problem = json!({ "schema": { "$ref": "#/components/schemas/Problem" } });
-    let refused = json!({ "description": "Refused.", "content": { "application/json": problem } });
     for status in operation.fails {
-        responses.insert(status.to_string(), refused.clone());
+        let meaning = operation.refusals.iter().find(|(refused, _)| refused == status);
+        let description = meaning.map_or("Refused.", |(_, meaning)| meaning);
+        let refused = json!({ "description": description, "content": { "application/json": problem } });
+        responses.insert(status.to_string(), refused);
     }
     responses
 }

@@ -3,7 +3,7 @@
 //! was replaced would damage it, so it is refused.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Seek, SeekFrom};
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -46,8 +46,12 @@ pub(super) async fn show(
                 state.workspace.state.artifacts(&run)?.open(&id)?
             }
         };
-        let holds_secret = holds_secret(&mut file, &state).map_err(|error| unreadable(&error))?;
-        if holds_secret { Err(secret_inside(&artifact)) } else { Ok((artifact, file)) }
+        let redactor = state.workspace.gate.redactor();
+        let verdict = state.artifact_verdicts.contains_secret(&artifact, &mut file, redactor);
+        match verdict.map_err(|error| unreadable(&error))? {
+            true => Err(secret_inside(&artifact)),
+            false => Ok((artifact, file)),
+        }
     });
     let (artifact, file) = opened.await?;
     let tag = format!("\"{}\"", artifact.sha256);
@@ -57,26 +61,6 @@ pub(super) async fn show(
     let asked = headers.get(header::RANGE).and_then(|value| value.to_str().ok());
     let part = asked.map_or(RequestedRange::Whole, |asked| RequestedRange::read(asked, artifact.bytes));
     send(&artifact, file, part, &tag)
-}
-
-/// How much of an artifact is searched at once.
-const PIECE: usize = 64 * 1024;
-
-/// Whether redaction would replace something in the file.
-fn holds_secret(file: &mut File, state: &ServerState) -> io::Result<bool> {
-    let mut redacting = state.workspace.gate.redactor().stream();
-    let mut piece = vec![0; PIECE];
-    loop {
-        match file.read(&mut piece)? {
-            0 => break,
-            length => drop(redacting.push(&piece[..length])),
-        }
-        if redacting.redacted() {
-            return Ok(true);
-        }
-    }
-    redacting.finish();
-    Ok(redacting.redacted())
 }
 
 fn secret_inside(artifact: &ArtifactRef) -> Problem {

@@ -162,7 +162,7 @@ pub(super) struct KnownForm {
     pub(super) words: Vec<&'static str>,
     pub(super) form: &'static CommandForm,
     /// The entire name, and all forms that have it.
-    name: &'static str,
+    pub(super) name: &'static str,
     alike: Vec<&'static CommandForm>,
     options: OnceLock<KnownOptions>,
 }
@@ -213,6 +213,11 @@ impl ProgramCatalog {
 
     pub(super) fn globals(&self, program: &str) -> Option<&'static GlobalFlags> {
         self.globals.get(program).copied()
+    }
+
+    /// Every form under each of its names.
+    pub(super) fn all(&self) -> impl Iterator<Item = &KnownForm> {
+        self.programs.values().flatten()
     }
 
     /// The forms of a program, those with most words first.

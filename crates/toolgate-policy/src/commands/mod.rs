@@ -37,6 +37,7 @@ mod syntax;
 pub(crate) use examples::examples;
 pub(crate) use grant_pattern::plain_words;
 pub use grant_pattern::{GrantPattern, grant_pattern};
+pub use options::program_options;
 pub(crate) use path_context::OUTSIDE;
 pub use path_context::PathContext;
 pub(crate) use simple_command::{Argument, Certainty, Need, SimpleCommand, Touch};

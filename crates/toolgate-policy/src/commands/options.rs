@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::forms::{CommandForm, FormKind};
+use super::forms::{CommandForm, FormKind, KNOWLEDGE};
 use super::roles::{FlagRole, OperandRole};
 
 /// Options that only change what is printed, as written in the table.
@@ -141,6 +141,12 @@ impl KnownOptions {
         glob.map_or(true, |glob| self.names.keys().any(|name| glob.is_match(name)))
     }
 
+    /// Every name of the program, and whether the option takes a value in this form.
+    fn names_and_values(&self) -> impl Iterator<Item = (&'static str, bool)> + '_ {
+        let takes_value = |role: &FlagRole| role.takes_value() && !role.optional;
+        self.names.iter().map(move |(name, role)| (*name, role.as_ref().is_some_and(takes_value)))
+    }
+
     /// Resolves a long option as written, without its value.
     pub(super) fn resolve(&self, written: &str) -> OptionName<'_> {
         if let Some((name, _)) = self.names.get_key_value(written) {
@@ -167,9 +173,21 @@ impl KnownOptions {
     }
 }
 
+/// Every program and subcommand of which a known form exists, with all its options; `true` if one takes a value. The
+/// oracle test makes commands of them.
+pub fn program_options() -> BTreeMap<&'static str, BTreeMap<&'static str, bool>> {
+    let mut programs: BTreeMap<&str, BTreeMap<&str, bool>> = BTreeMap::new();
+    for known in KNOWLEDGE.all().filter(|known| known.form.kind == FormKind::Known) {
+        let options = programs.entry(known.name).or_default();
+        for (name, takes_value) in known.options().names_and_values() {
+            *options.entry(name).or_default() |= takes_value;
+        }
+    }
+    programs
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::forms::KNOWLEDGE;
     use super::*;
 
     #[test]

@@ -1,5 +1,5 @@
-//! Converts images for a model: upright, scaled down to a useful size, PNG or JPEG. The dimensions in a file's header
-//! are checked before anything is decoded.
+//! Converts images for a model: upright, scaled down to a useful size, PNG or JPEG, without metadata. The dimensions in
+//! a file's header are checked before anything is decoded.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -12,6 +12,8 @@ use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Li
 use schemars::JsonSchema;
 use serde::Serialize;
 use toolgate_contract::{ErrorCode, Hands, ToolError, schemars, sha256};
+
+use super::image_metadata::without_metadata;
 
 /// Default pixels along the longer edge. Models scale down anything larger.
 pub(crate) const DEFAULT_EDGE: u32 = 1_568;
@@ -112,9 +114,9 @@ fn fit<'a>(bytes: &'a [u8], path: &str, most_edge: u32) -> Result<FittedImage<'a
     let format = format_of(bytes, path)?;
     let (image, was_upright) = decode(bytes, format, path)?;
     let original = (image.width(), image.height());
-    let is_common = matches!(format, ImageFormat::Png | ImageFormat::Jpeg);
-    if is_common && was_upright && original.0.max(original.1) <= most_edge && bytes.len() <= MAX_PNG_BYTES {
-        return Ok(FittedImage { bytes: Cow::Borrowed(bytes), mime: format.to_mime_type(), size: original, original });
+    let fits = was_upright && original.0.max(original.1) <= most_edge && bytes.len() <= MAX_PNG_BYTES;
+    if let Some(bytes) = fits.then(|| without_metadata(bytes, format)).flatten() {
+        return Ok(FittedImage { bytes, mime: format.to_mime_type(), size: original, original });
     }
     let image = shrunk(image, most_edge);
     let size = (image.width(), image.height());

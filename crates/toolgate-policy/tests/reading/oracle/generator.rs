@@ -1,68 +1,14 @@
 //! Makes commands out of the tables: every program with its options, complete, abbreviated, negated and bundled, with
 //! values and operands that would do harm if they were taken for something else.
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
+use toolgate_policy::program_options;
 
 use crate::nonsense::Random;
-
-const TABLES: &[&str] = &[
-    include_str!("../../../src/commands/knowledge/files.toml"),
-    include_str!("../../../src/commands/knowledge/text.toml"),
-    include_str!("../../../src/commands/knowledge/search.toml"),
-    include_str!("../../../src/commands/knowledge/git.toml"),
-    include_str!("../../../src/commands/knowledge/build.toml"),
-    include_str!("../../../src/commands/knowledge/network.toml"),
-    include_str!("../../../src/commands/knowledge/system.toml"),
-    include_str!("../../../src/commands/knowledge/shell.toml"),
-    include_str!("../../../src/commands/knowledge/interpreters.toml"),
-    include_str!("../../../src/commands/knowledge/wrappers.toml"),
-];
-
-const OPTIONS: &str = include_str!("../../../src/commands/knowledge/options.toml");
-
-#[derive(Deserialize)]
-struct FormTable {
-    #[serde(default)]
-    form: Vec<Form>,
-}
-
-#[derive(Deserialize)]
-struct Form {
-    programs: Vec<String>,
-    kind: String,
-    #[serde(default)]
-    flags: BTreeMap<String, String>,
-    #[serde(default)]
-    with: Vec<String>,
-    #[serde(default)]
-    without: Vec<String>,
-    #[serde(default)]
-    examples: BTreeMap<String, String>,
-}
-
-#[derive(Deserialize)]
-struct OptionTable {
-    options: Vec<OptionList>,
-}
-
-#[derive(Deserialize)]
-struct OptionList {
-    programs: Vec<String>,
-    #[serde(default)]
-    switches: String,
-    #[serde(default)]
-    text: String,
-    #[serde(default)]
-    optional: String,
-    #[serde(default)]
-    read: String,
-}
+use crate::world::policy;
 
 /// Every program or subcommand that is installed here, with its options; `true` if one takes a value.
 pub(crate) struct Grammar {
-    programs: Vec<(String, Vec<(String, bool)>)>,
+    programs: Vec<(&'static str, Vec<(&'static str, bool)>)>,
 }
 
 /// Programs that only wait, never end, or take seconds to start.
@@ -223,36 +169,11 @@ const WRAPPERS: &[&str] = &[
 
 impl Grammar {
     pub(crate) fn new() -> Self {
-        let mut programs: BTreeMap<String, BTreeMap<String, bool>> = BTreeMap::new();
-        for form in forms().filter(|form| form.kind == "known") {
-            for program in &form.programs {
-                let options = programs.entry(program.clone()).or_default();
-                for (names, role) in &form.flags {
-                    let takes_value = !role.starts_with('!') && !role.starts_with('[') && role != "switch";
-                    options.extend(names.split_whitespace().map(|name| (name.to_owned(), takes_value)));
-                }
-                let conditions = form.with.iter().chain(&form.without);
-                conditions.for_each(|name| {
-                    options.entry(name.clone()).or_insert(false);
-                });
-            }
-        }
-        let table: OptionTable = toml::from_str(OPTIONS).expect("the table is tested");
-        for list in table.options {
-            for program in &list.programs {
-                let options = programs.entry(program.clone()).or_default();
-                for (names, value) in
-                    [(&list.switches, false), (&list.text, true), (&list.optional, false), (&list.read, true)]
-                {
-                    options.extend(names.split_whitespace().map(|name| (name.to_owned(), value)));
-                }
-            }
-        }
         let is_here = |name: &str| {
             let program = name.split(' ').next().unwrap_or(name);
             BUILTINS.contains(&program) || !SLOW.contains(&program) && is_installed(program)
         };
-        let programs = programs.into_iter().filter(|(name, _)| is_here(name));
+        let programs = program_options().into_iter().filter(|(name, _)| is_here(name));
         Self { programs: programs.map(|(name, options)| (name, options.into_iter().collect())).collect() }
     }
 
@@ -277,8 +198,8 @@ impl Grammar {
 
     fn simple(&self, random: &mut Random) -> String {
         let (name, options) = &self.programs[random.below(self.programs.len())];
-        let mut words = vec![name.clone()];
-        if matches!(name.as_str(), "tar") && random.below(2) == 0 {
+        let mut words = vec![(*name).to_owned()];
+        if *name == "tar" && random.below(2) == 0 {
             words.push(letters(random, "txcvzfIOCTXrukp"));
         }
         for _ in 0..random.below(4) {
@@ -297,11 +218,8 @@ impl Grammar {
 
 /// All examples of the tables, which are commands as well.
 pub(crate) fn examples() -> Vec<String> {
-    forms().flat_map(|form| form.examples.into_keys()).collect()
-}
-
-fn forms() -> impl Iterator<Item = Form> {
-    TABLES.iter().flat_map(|text| toml::from_str::<FormTable>(text).expect("the tables are tested").form)
+    let examples = policy("").examples().into_iter();
+    examples.filter(|result| result.name.rule.starts_with("known: ")).map(|result| result.example).collect()
 }
 
 fn is_installed(program: &str) -> bool {
@@ -320,9 +238,9 @@ fn letters(random: &mut Random, from: &str) -> String {
 }
 
 /// An option: complete, abbreviated, negated or bundled with others, with or without a value.
-fn option(random: &mut Random, options: &[(String, bool)]) -> String {
-    let (name, takes_value) = &options[random.below(options.len())];
-    let mut name = name.clone();
+fn option(random: &mut Random, options: &[(&str, bool)]) -> String {
+    let (name, takes_value) = options[random.below(options.len())];
+    let mut name = name.to_owned();
     if let Some(long) = name.strip_prefix("--") {
         match random.below(6) {
             0 => name = format!("--no-{long}"),
