@@ -15,6 +15,7 @@ mod inbox;
 mod inbox_killed;
 mod init;
 mod mcp;
+mod misread_commands;
 mod names;
 mod network;
 mod no_namespaces;

@@ -5,7 +5,7 @@ mod landlock_paths;
 mod protected_paths;
 mod unix_sockets;
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -38,12 +38,14 @@ pub(super) fn plan(
     overlays: Vec<OverlayMount>,
 ) -> Result<SandboxPlan, SandboxError> {
     let writable = required(paths.writable.iter().chain(&paths.own))?;
+    // Everything that is mounted on top of what is hidden, and in which something may be hidden again.
+    let roots = [required(paths.read_only.iter())?, writable.clone()].concat();
     let shown = shown(profile, paths, network);
     let (directories, secret): (Vec<PinnedPath>, Vec<PinnedPath>) =
         paths.secret.iter().filter_map(|path| find(path)).partition(|place| place.directory);
     let hidden = paths.masked.iter().filter_map(|path| find(path)).chain(directories);
     let (mut tmpfs_mounts, mut masked) = hidden_paths(profile, hidden, &writable, &shown);
-    let is_in_a_root = |tmpfs: &mut TmpfsMount| !tmpfs.writable && writable.iter().any(|root| is_within(tmpfs, root));
+    let is_in_a_root = |tmpfs: &mut TmpfsMount| !tmpfs.writable && roots.iter().any(|root| is_within(tmpfs, root));
     let late_tmpfs_mounts: Vec<TmpfsMount> = tmpfs_mounts.extract_if(.., is_in_a_root).collect();
     let (mut pinned, protected) = protected_paths::pinned_and_read_only(&paths.protected, &writable)?;
     // Their parents are pinned: a hidden path that is renamed would no longer be hidden.
@@ -53,7 +55,7 @@ pub(super) fn plan(
         .chain(late_tmpfs_mounts.iter().map(|tmpfs| PathBuf::from(std::ffi::OsStr::from_bytes(tmpfs.path.to_bytes()))));
     pinned.extend(hidden.flat_map(|path| protected_paths::above(&path, &writable)));
     if profile.unix_sockets == UnixSockets::Private && tier == Tier::Namespaces {
-        masked.extend(unix_sockets::of_host(&tmpfs_mounts, &writable));
+        masked.extend(unix_sockets::of_host(&tmpfs_mounts, &roots));
     }
     let (only, links) = readable(profile)?;
     let plan = SandboxPlan {
@@ -159,11 +161,11 @@ fn readable(profile: &Profile) -> Result<ReadablePaths, SandboxError> {
     Ok((Some(in_order(places)), paths.iter().filter_map(linked).collect()))
 }
 
-/// The command as the sandbox executes it. `TMPDIR` is set last, so that nothing overrides it.
+/// The command as the sandbox executes it. The sandbox's own variables are set last, so that nothing overrides them.
 pub(super) fn exec_request(
     profile: &Profile,
     spec: &LaunchSpec,
-    temporary: Option<PathBuf>,
+    own: Vec<(&str, OsString)>,
 ) -> Result<ExecRequest, SandboxError> {
     let mut variables = profile.environment.clone();
     if let Streams::Terminal(_) = spec.streams {
@@ -171,7 +173,7 @@ pub(super) fn exec_request(
         variables.insert("TERM".into(), "xterm-256color".into());
     }
     variables.extend(spec.environment.clone());
-    variables.extend(temporary.map(|directory| ("TMPDIR".into(), directory.into())));
+    variables.extend(own.into_iter().map(|(name, value)| (name.into(), value)));
     let path = variables.get(std::ffi::OsStr::new("PATH")).map_or(DEFAULT_PATH.into(), Clone::clone);
     let programs = match spec.program.as_bytes().contains(&b'/') {
         true => vec![PathBuf::from(&spec.program)],

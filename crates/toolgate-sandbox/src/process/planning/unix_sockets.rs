@@ -7,13 +7,13 @@ use super::super::plan::{PinnedPath, TmpfsMount};
 use super::{find, path_of};
 
 /// Every socket with a path that no tmpfs hides anyway.
-pub(super) fn of_host(tmpfs_mounts: &[TmpfsMount], writable: &[PinnedPath]) -> Vec<PinnedPath> {
+pub(super) fn of_host(tmpfs_mounts: &[TmpfsMount], roots: &[PinnedPath]) -> Vec<PinnedPath> {
     let table = sockets_of_machine().unwrap_or_default();
     let paths = table.lines().filter_map(|line| line.find(" /").map(|at| Path::new(&line[at + 1..])));
     let can_be_seen = |path: &&Path| {
         let inside =
             |outer: &std::ffi::CString| path.starts_with(Path::new(std::ffi::OsStr::new(&*outer.to_string_lossy())));
-        writable.iter().any(|root| path.starts_with(path_of(root)))
+        roots.iter().any(|root| path.starts_with(path_of(root)))
             || !tmpfs_mounts.iter().any(|tmpfs| inside(&tmpfs.path))
     };
     paths.filter(can_be_seen).filter_map(find).filter(|place| !place.directory).collect()
