@@ -114,7 +114,8 @@ pub struct SettledChanges {
     /// How many more paths were quarantined than are listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_kept_aside: usize,
-    /// Paths that the command tried to change although it was read as one that changes nothing. None of them was changed.
+    /// Paths that it tried in vain to change.
+    // Policy had read it as a command that changes nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
     /// Further remarks, such as what undo doesn't cover.
