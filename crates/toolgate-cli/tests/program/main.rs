@@ -21,6 +21,7 @@ mod network;
 mod no_namespaces;
 mod ordinary_user;
 mod ordinary_work;
+mod other_projects;
 mod overlay;
 mod policy;
 mod quarantine;

@@ -20,7 +20,7 @@ use toolgate_contract::{
 pub(super) use self::pty_master::PtyMaster;
 use super::command_paths::CommandPaths;
 use super::decoy_watch::DecoyWatch;
-use super::denied_files::{denied_files, refused_changes};
+use super::denied_files::{denied_files, refused_changes, unseen_files};
 use super::enforcement::Enforcement;
 use super::error::SandboxError;
 use super::instance::SandboxInstance;
@@ -340,6 +340,7 @@ impl CommandConfinement {
     /// The file accesses that it was denied, by the error messages that it wrote.
     fn denials(&self, errors: &str) -> Vec<Denial> {
         let mut denials = denied_files(errors, &self.paths, &self.directory);
+        denials.extend(unseen_files(errors, &self.paths, &self.directory));
         denials.extend(self.is_staged.then(|| directory_rename_denied(errors)).flatten());
         denials
     }

@@ -6,7 +6,13 @@ use std::path::{Path, PathBuf};
 
 use toolgate_contract::{ErrorCode, LaunchSpec, StartDirectory, ToolError, WorkspacePath};
 
-use super::profile::Profile;
+use super::profile::{Profile, Readable};
+
+/// Directories that every sandbox has for itself.
+const SANDBOXS_OWN: &[&str] = &["/dev", "/proc", "/run", "/tmp"];
+
+/// Another directory for temporary files, which is a symlink to the first, unless something that was granted is in it.
+pub(super) const OTHER_TEMPORARY: &str = "/var/tmp";
 
 /// The name of the symlink to the workspace in a command's own directory.
 const WORKSPACE_LINK: &str = "workspace";
@@ -42,6 +48,8 @@ pub(super) struct CommandPaths {
     pub(super) protected: Vec<PathBuf>,
     /// Hidden paths.
     pub(super) masked: Vec<PathBuf>,
+    /// What it can see beside all of these; none if that is the whole machine.
+    pub(super) readable: Option<Vec<PathBuf>>,
 }
 
 impl CommandPaths {
@@ -75,7 +83,27 @@ impl CommandPaths {
             secret: [profile.secret.clone(), located(&with_decoys)].concat(),
             protected,
             masked: profile.masked.clone(),
+            readable: match &profile.readable {
+                Readable::Everything => None,
+                Readable::Only(paths) => {
+                    let home = profile.home.iter().map(|home| home.path.clone());
+                    Some(paths.iter().cloned().chain(home).collect())
+                }
+            },
         })
+    }
+}
+
+impl CommandPaths {
+    /// Whether there is anything at an absolute path inside: what was granted, the system, the sandbox's own directories, or a
+    /// directory on the way to one of those.
+    pub(super) fn shows(&self, path: &Path) -> bool {
+        let Some(readable) = &self.readable else { return true };
+        let granted = || [readable, &self.writable, &self.own, &self.shown].into_iter().flatten().map(PathBuf::as_path);
+        let other_temporary =
+            Some(Path::new(OTHER_TEMPORARY)).filter(|other| !granted().any(|place| place.starts_with(other)));
+        let own = SANDBOXS_OWN.iter().map(Path::new).chain(other_temporary);
+        own.chain(granted()).any(|place| path.starts_with(place) || place.starts_with(path))
     }
 }
 

@@ -1,5 +1,5 @@
-//! Which paths a command tried to change and only confinement kept it from changing. The kernel doesn't report that, so it is
-//! read from the error messages that the command wrote; a path counts only if the profile forbids it and nothing else does.
+//! Which paths a command tried to change or read and only confinement kept it from. The kernel doesn't report that, so it is read
+//! from the error messages that the command wrote; a path counts only if the profile forbids it and nothing else does.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -12,6 +12,9 @@ use crate::process::command_paths::CommandPaths;
 /// What programs print when the kernel refused a write.
 const WRITE_ERRORS: &[&str] = &["Read-only file system", "Permission denied", "EROFS", "EACCES"];
 
+/// What programs print when something isn't there, or can't be read.
+const READ_ERRORS: &[&str] = &["No such file or directory", "ENOENT", "not found", "Permission denied", "EACCES"];
+
 /// What programs put around a name.
 const QUOTES: [char; 5] = ['\'', '"', '`', '‘', '’'];
 
@@ -23,6 +26,24 @@ const MAX_DENIALS: usize = 8;
 /// What a command with these paths, started in `workdir`, was kept from changing.
 pub(super) fn denied_files(errors: &str, paths: &CommandPaths, workdir: &Path) -> Vec<Denial> {
     let found = refused_paths(errors).filter_map(|path| denial(&path, paths, workdir));
+    first_different(found)
+}
+
+/// Why a command didn't find what it looked for outside of what commands see. Whether something is there isn't told.
+pub(super) fn unseen_files(errors: &str, paths: &CommandPaths, workdir: &Path) -> Vec<Denial> {
+    let is_about_reading = |line: &&str| READ_ERRORS.iter().any(|words| line.contains(words));
+    let lines = errors.lines().rev().take(MAX_LINES).filter(is_about_reading);
+    let found = lines.flat_map(|line| paths_in(without_program_name(line))).filter_map(|written| {
+        let path = plain(&workdir.join(&written)).filter(|path| !paths.shows(path))?;
+        let directory = path.parent().filter(|parent| parent.components().count() > 1).unwrap_or(&path);
+        let reason = format!(
+            "`{written}` is outside of what commands see, whether it exists or not: the system, toolchains, the workspace \
+             and `[[roots]]`. To let them read it, the person adds `[[roots]]` with `path = \"{0}\"` to their \
+             configuration; to change it, ask for `fs.write={0}`.",
+            directory.display()
+        );
+        Some(Denial { code: ErrorCode::SandboxDenied, missing: Vec::new(), reason, rule: None })
+    });
     first_different(found)
 }
 
@@ -87,7 +108,8 @@ fn paths_in(line: &str) -> impl Iterator<Item = String> + '_ {
 fn denial(written: &str, paths: &CommandPaths, workdir: &Path) -> Option<Denial> {
     let path = plain(&workdir.join(written))?;
     let lies_in = |places: &[PathBuf]| places.iter().any(|place| path.starts_with(place));
-    if lies_in(&paths.read_only) {
+    // What isn't shown is told by `unseen_files`.
+    if lies_in(&paths.read_only) || !paths.shows(&path) {
         return None;
     }
     if lies_in(&paths.protected) {
@@ -150,7 +172,8 @@ mod tests {
         }
         std::fs::write(outside.join("file"), "").unwrap();
         std::os::unix::fs::symlink(&outside, directory.join("link")).unwrap();
-        let profile = Profile::for_workspace(&workspace, None);
+        let mut profile = Profile::for_workspace(&workspace, None);
+        profile.shown.extend([outside.clone(), directory.join("link")]);
         let paths = CommandPaths::of(&profile, &LaunchSpec::shell(""), WorkspaceMount::Writable).unwrap();
         let missing = |errors: &str| -> Vec<String> {
             let errors = errors

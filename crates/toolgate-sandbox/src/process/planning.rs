@@ -13,7 +13,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use toolgate_contract::{LaunchSpec, NetworkAccess, Streams};
 
-use super::command_paths::{CommandPaths, start_directory};
+use super::command_paths::{CommandPaths, OTHER_TEMPORARY, start_directory};
 use super::enforcement::Tier;
 use super::error::SandboxError;
 use super::plan::{ExecRequest, NetworkPlan, OverlayMount, PinnedPath, SandboxPlan, TmpfsMount, is_inside};
@@ -21,7 +21,9 @@ use super::profile::{Profile, Readable, UnixSockets};
 use crate::network::listener_addresses;
 
 /// Directories that are a tmpfs of its own in every sandbox.
-const PRIVATE_DIRECTORIES: &[&str] = &["/run", "/tmp"];
+const PRIVATE_DIRECTORIES: &[&str] = &["/run", TEMPORARY];
+/// The directory for temporary files.
+const TEMPORARY: &str = "/tmp";
 /// The sockets and files of systemd-resolved, needed when the network is shared; they are in a private directory.
 const RESOLVER: &str = "/run/systemd/resolve";
 /// The list of nameservers, which may be a symlink into [`RESOLVER`].
@@ -54,10 +56,11 @@ pub(super) fn plan(
         .map(path_of)
         .chain(late_tmpfs_mounts.iter().map(|tmpfs| PathBuf::from(std::ffi::OsStr::from_bytes(tmpfs.path.to_bytes()))));
     pinned.extend(hidden.flat_map(|path| protected_paths::above(&path, &writable)));
+    let granted = || roots.iter().chain(&shown);
+    let (only, links) = readable(profile, granted());
     if profile.unix_sockets == UnixSockets::Private && tier == Tier::Namespaces {
-        masked.extend(unix_sockets::of_host(&tmpfs_mounts, &roots));
+        masked.extend(unix_sockets::of_host(&tmpfs_mounts, granted(), only.as_deref()));
     }
-    let (only, links) = readable(profile)?;
     let plan = SandboxPlan {
         tier,
         only,
@@ -151,14 +154,24 @@ fn hidden_paths(
 /// The only paths that can be read (none if everything can be), and symlinks that lead there.
 type ReadablePaths = (Option<Vec<PinnedPath>>, Vec<(CString, CString)>);
 
-fn readable(profile: &Profile) -> Result<ReadablePaths, SandboxError> {
-    let Readable::Only(paths) = &profile.readable else { return Ok((None, Vec::new())) };
-    let places = required(paths.iter())?;
-    let linked = |path: &PathBuf| {
-        let target = rustix::fs::readlink(path, Vec::new()).ok()?;
-        Some((CString::new(path.as_os_str().as_bytes()).ok()?, target))
-    };
-    Ok((Some(in_order(places)), paths.iter().filter_map(linked).collect()))
+/// What can be read, without what is in another such path, or private anyway.
+fn readable<'a>(profile: &Profile, mut granted: impl Iterator<Item = &'a PinnedPath>) -> ReadablePaths {
+    let Readable::Only(paths) = &profile.readable else { return (None, Vec::new()) };
+    let mut only: Vec<PinnedPath> = Vec::new();
+    for place in in_order(paths.iter().filter_map(|path| find(path)).collect()) {
+        let is_private = PRIVATE_DIRECTORIES.iter().any(|private| path_of(&place).starts_with(private));
+        if !is_private && !only.iter().any(|outer| is_inside(&place.path, &outer.path)) {
+            only.push(place);
+        }
+    }
+    let c_string = |path: &Path| CString::new(path.as_os_str().as_bytes()).ok();
+    let linked = |path: &PathBuf| Some((c_string(path)?, rustix::fs::readlink(path, Vec::new()).ok()?));
+    let mut links: Vec<(CString, CString)> = paths.iter().filter_map(linked).collect();
+    // The other directory for temporary files is the same one, unless something that was granted is in it.
+    if !granted.any(|place| path_of(place).starts_with(OTHER_TEMPORARY)) {
+        links.extend(c_string(Path::new(OTHER_TEMPORARY)).zip(c_string(Path::new(TEMPORARY))));
+    }
+    (Some(only), links)
 }
 
 /// The command as the sandbox executes it. The sandbox's own variables are set last, so that nothing overrides them.
