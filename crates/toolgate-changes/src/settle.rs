@@ -16,8 +16,8 @@ use crate::commit::diff_of;
 use crate::in_place_command::InPlaceCommand;
 use crate::workspace_changes::WorkspaceChanges;
 use toolgate_contract::{
-    ApplyMode, Change, Changes, ErrorCode, Files, LaunchSpec, QuarantinedPath, RestrictedPaths, SettledChanges,
-    StagedChanges, ToolError,
+    ApplyMode, Change, Changes, Differences, ErrorCode, Files, LaunchSpec, QuarantinedPath, RestrictedPaths,
+    SettledChanges, StagedChanges, ToolError,
 };
 
 /// The largest number of paths that a reply lists.
@@ -68,6 +68,7 @@ impl ChangeSettler {
         apply_mode: ApplyMode,
     ) -> Result<SettledChanges, ToolError> {
         match (staged, in_place) {
+            (staged, _) if apply_mode == ApplyMode::None => self.refuse_staged(staged.as_deref()),
             (Some(staged), _) => Ok(self.settle_staged(staged, apply_mode)),
             (None, Some(in_place)) if in_place.is_confined || in_place.is_open => {
                 self.settle_in_place(&in_place).or_else(|error| Ok(noted(format!("{NOT_RECORDED} {error}"))))
@@ -94,6 +95,15 @@ impl ChangeSettler {
             }
             Err(lost) => noted(format!("{NOT_APPLIED} {error} They can't be kept either: {lost}")),
         }
+    }
+
+    /// The changes of a command that was to change nothing. None of them is applied.
+    fn refuse_staged(&self, staged: Option<&dyn StagedChanges>) -> Result<SettledChanges, ToolError> {
+        let Some(staged) = staged else { return Ok(SettledChanges::default()) };
+        let Differences { all, unreadable } = staged.differences(self.workspace().files.as_ref())?;
+        let changed = all.into_iter().map(|difference| difference.change.path);
+        let refused = changed.chain(unreadable.into_iter().map(|change| change.path)).take(MAX_PATHS).collect();
+        Ok(SettledChanges { refused, ..SettledChanges::default() })
     }
 
     fn apply_staged(&self, staged: &dyn StagedChanges) -> Result<SettledChanges, ToolError> {

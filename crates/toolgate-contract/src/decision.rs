@@ -75,6 +75,9 @@ pub struct Verdict {
     /// Whether the call may only run in a sandbox.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub confined: bool,
+    /// Whether its commands, as policy reads them, change nothing: they run where nothing can be changed.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub only_reads: bool,
     /// The findings that didn't decide.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub lost: Vec<Finding>,

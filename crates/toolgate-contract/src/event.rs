@@ -180,6 +180,10 @@ pub enum EventPayload {
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         refs: Vec<ArtifactRef>,
     },
+    /// A command that was read as one that changes nothing tried to change something. It couldn't. The fault is in how
+    /// Toolgate reads commands.
+    #[serde(rename = "command.misread")]
+    CommandMisread(MisreadCommand),
     /// A person attached a terminal to a process.
     #[serde(rename = "process.attached")]
     ProcessAttached {
@@ -290,6 +294,15 @@ pub struct ProcessOutput {
     /// Bytes before it that were skipped because they came too fast.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub skipped: u64,
+}
+
+/// A command that was read as one that changes nothing, and tried to change something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MisreadCommand {
+    /// The command, redacted.
+    pub command: String,
+    /// The paths that it tried to change.
+    pub paths: Vec<String>,
 }
 
 /// A request that a front end rejected.

@@ -48,6 +48,8 @@ pub struct LaunchSpec {
     pub network: NetworkAccess,
     /// When its changes reach the workspace.
     pub apply_mode: ApplyMode,
+    /// Whether policy reads it as a command that changes nothing. Then it can't.
+    pub only_reads: bool,
     /// Whether it runs with no sandbox around it.
     pub unsandboxed: bool,
 }
@@ -71,6 +73,7 @@ impl LaunchSpec {
             protected: Vec::new(),
             network: NetworkAccess::Off,
             apply_mode: ApplyMode::InPlace,
+            only_reads: false,
             unsandboxed: false,
         }
     }
@@ -120,6 +123,8 @@ impl LaunchSpec {
         // What may go beyond the workspace, or has no sandbox, can't be staged.
         let goes_beyond = self.unsandboxed || !self.writable.is_empty();
         match self.apply_mode {
+            _ if self.only_reads && !goes_beyond => Ok(ApplyMode::None),
+            ApplyMode::None => Ok(ApplyMode::None),
             ApplyMode::InPlace => Ok(ApplyMode::InPlace),
             ApplyMode::AtEnd if goes_beyond || !stages_at_end => Ok(ApplyMode::InPlace),
             ApplyMode::AtEnd => Ok(ApplyMode::AtEnd),
@@ -201,6 +206,8 @@ pub enum ApplyMode {
     AtEnd,
     /// When somebody commits them.
     OnCommit,
+    /// Never: it can't change the workspace.
+    None,
 }
 
 /// What the three standard streams of a command are.
@@ -236,10 +243,12 @@ mod tests {
 
     #[test]
     fn what_goes_beyond_the_workspace_is_made_in_place_or_refused() {
-        use ApplyMode::{AtEnd, InPlace, OnCommit};
+        use ApplyMode::{AtEnd, InPlace, None as Never, OnCommit};
         let plain = LaunchSpec::shell("true");
         let beyond = LaunchSpec { writable: vec!["/srv/data".into()], ..plain.clone() };
         let open = LaunchSpec { unsandboxed: true, ..plain.clone() };
+        let reading = LaunchSpec { only_reads: true, ..plain.clone() };
+        let reading_in_the_open = LaunchSpec { only_reads: true, ..open.clone() };
         for (spec, asked, stages_at_end, expected) in [
             (&plain, InPlace, true, Some(InPlace)),
             (&plain, AtEnd, true, Some(AtEnd)),
@@ -250,6 +259,12 @@ mod tests {
             (&beyond, OnCommit, true, None),
             (&open, AtEnd, true, Some(InPlace)),
             (&open, OnCommit, true, None),
+            (&reading, InPlace, true, Some(Never)),
+            (&reading, AtEnd, true, Some(Never)),
+            (&reading, AtEnd, false, Some(Never)),
+            (&reading, OnCommit, true, Some(Never)),
+            (&plain, Never, true, Some(Never)),
+            (&reading_in_the_open, AtEnd, true, Some(InPlace)),
         ] {
             let decided = spec.clone().apply_mode(asked).decide_apply_mode(stages_at_end);
             assert_eq!(decided.clone().ok(), expected, "{spec:?} {asked:?} {stages_at_end}");

@@ -38,6 +38,8 @@ pub trait ChildProcess: Send + Sync {
     fn denials(&self, errors: &str) -> Vec<Denial>;
     /// Hidden files that it opened so far, and saw a decoy of.
     fn opened(&self) -> Vec<WorkspacePath>;
+    /// What it tried to change where it may only read, as a caller would write the paths. The errors that it wrote tell.
+    fn refused_changes(&self, errors: &str) -> Vec<String>;
     /// What it changed, where that was staged. Ask when it has ended; once.
     fn staged(&self) -> Option<Box<dyn StagedChanges>>;
     /// Lets go of what only a running command needs, and of staged changes that nobody took. It has ended.

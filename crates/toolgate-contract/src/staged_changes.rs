@@ -114,6 +114,10 @@ pub struct SettledChanges {
     /// How many more paths were quarantined than are listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_kept_aside: usize,
+    /// Paths that it tried in vain to change.
+    // Policy had read it as a command that changes nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
     /// Further remarks, such as what undo doesn't cover.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

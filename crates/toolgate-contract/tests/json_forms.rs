@@ -46,6 +46,7 @@ fn finding(decision: Decision) -> Finding {
 fn verdict() -> Verdict {
     Verdict {
         confined: true,
+        only_reads: false,
         decision: Decision::Deny,
         decided_by: finding(Decision::Deny),
         asks: vec![],
@@ -213,6 +214,7 @@ fn every_event_reads_back_as_it_was_written() {
             refs: vec![],
         },
         EventPayload::ProcessAttached { process: "proc_1".into(), by: "ada".into() },
+        EventPayload::CommandMisread(MisreadCommand { command: "nm @list".into(), paths: vec!["out".into()] }),
         EventPayload::AgentStarted {
             agent: "explore".into(),
             model: "scripted".into(),

@@ -158,6 +158,16 @@ impl EventStore for PostgresStore {
         self.query(statements::EVENTS, &[SqlValue::text(run), SqlValue::number(after), SqlValue::number(limit)])
     }
 
+    fn events_of_kind(
+        &self,
+        kind: &str,
+        workspace: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<RecordedEvent>, JournalError> {
+        let values = [SqlValue::text(kind), SqlValue::optional_text(workspace), SqlValue::number(limit)];
+        self.query(statements::EVENTS_OF_KIND, &values)
+    }
+
     fn indexed_up_to(&self, run: &str) -> Result<u64, JournalError> {
         Ok(self.query(statements::INDEXED_UP_TO, &[SqlValue::text(run)])?.pop().unwrap_or_default())
     }

@@ -29,7 +29,7 @@ impl<'a> SqlValue<'a> {
         Self::Text(Some(if text.contains('\0') { text.replace('\0', "\u{fffd}").into() } else { text }))
     }
 
-    fn optional_text(text: Option<impl Into<Cow<'a, str>>>) -> Self {
+    pub(crate) fn optional_text(text: Option<impl Into<Cow<'a, str>>>) -> Self {
         text.map_or(Self::Text(None), Self::text)
     }
 
@@ -107,6 +107,7 @@ fn consequence<'a>(run: &'a str, seq: u64, event: &'a Event) -> Option<(&'static
         | EventPayload::ProcessOutput(_)
         | EventPayload::ProcessEnded { .. }
         | EventPayload::ProcessAttached { .. }
+        | EventPayload::CommandMisread(_)
         | EventPayload::QuestionAsked(_)
         | EventPayload::QuestionAnswered { .. }
         | EventPayload::AgentStarted { .. }

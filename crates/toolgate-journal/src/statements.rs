@@ -62,6 +62,11 @@ pub(crate) const CALLS: &str = "
 
 pub(crate) const EVENTS: &str = "SELECT json FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
 
+/// PostgreSQL infers a parameter's type from its first use, so the comparison comes before `IS NULL`.
+pub(crate) const EVENTS_OF_KIND: &str = "
+    SELECT json FROM events JOIN runs ON runs.id = events.run
+    WHERE kind = ?1 AND (workspace = ?2 OR ?2 IS NULL) ORDER BY time DESC, run, seq DESC LIMIT ?3";
+
 /// The last number before the first gap, provided that the sequence begins with 1.
 pub(crate) const INDEXED_UP_TO: &str = "
     SELECT CASE WHEN EXISTS (SELECT 1 FROM events WHERE run = ?1 AND seq = 1) THEN (

@@ -20,6 +20,13 @@ pub trait EventStore: Send + Sync {
     fn calls(&self, run: &str) -> Result<Vec<CallRow>, JournalError>;
     /// Events of a run after number `after`, in order.
     fn events(&self, run: &str, after: u64, limit: usize) -> Result<Vec<RecordedEvent>, JournalError>;
+    /// Events of one kind, such as `command.misread`, newest first; of one workspace, or of all.
+    fn events_of_kind(
+        &self,
+        kind: &str,
+        workspace: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<RecordedEvent>, JournalError>;
     /// The number up to which no event of the run is missing.
     fn indexed_up_to(&self, run: &str) -> Result<u64, JournalError>;
     /// Deletes a run.

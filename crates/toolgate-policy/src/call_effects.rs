@@ -86,6 +86,11 @@ impl<'a> CallEffects<'a> {
         self.effects.len() - 1
     }
 
+    /// The effects that the tool states.
+    pub(crate) fn stated(&self) -> &[LocatedEffect] {
+        &self.effects[..self.stated]
+    }
+
     /// The simple command that an effect belongs to.
     pub(crate) fn owner(&self, effect: usize) -> Option<usize> {
         self.owners.get(effect.checked_sub(self.stated)?).copied()

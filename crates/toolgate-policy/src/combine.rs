@@ -93,6 +93,7 @@ impl Policy {
             decision: winner.decision,
             decided_by: words(&winner),
             confined: self.confines(call),
+            only_reads: self.only_reads(call),
             asks: open.iter().filter(|opinion| is_ask(opinion)).map(words).collect(),
             lost: lost.iter().map(words).collect(),
         };
@@ -279,7 +280,14 @@ fn refuse_asks(verdict: Verdict) -> Verdict {
         code: Some(ErrorCode::PolicyDenied),
     };
     let lost = verdict.asks.into_iter().chain(verdict.lost).collect();
-    Verdict { decision: Decision::Deny, decided_by, asks: Vec::new(), confined: verdict.confined, lost }
+    Verdict {
+        decision: Decision::Deny,
+        decided_by,
+        asks: Vec::new(),
+        confined: verdict.confined,
+        only_reads: verdict.only_reads,
+        lost,
+    }
 }
 
 #[cfg(test)]

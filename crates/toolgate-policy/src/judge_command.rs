@@ -1,7 +1,7 @@
 //! Judges a command: every simple command in it, and everything that each of them touches.
 
 use toolgate_config::UnknownCommandAction;
-use toolgate_contract::{Access, Decision, Layer, Permission, WorkspacePath};
+use toolgate_contract::{Access, Decision, Effect, Layer, LocatedEffect, Permission, WorkspacePath};
 
 use crate::call_effects::{CallEffects, CommandEffects, SimpleCommandEffects};
 use crate::commands::{Need, OUTSIDE, SimpleCommand, Touch};
@@ -192,6 +192,25 @@ impl Policy {
         self.preset != Preset::Full && !call.commands.iter().all(is_plain)
     }
 
+    /// Whether the commands of a call change nothing, as far as they can be read. `read-only` lets no other pass; `full`
+    /// relies on no reading of commands. What the call asks to change itself counts as well.
+    pub(crate) fn only_reads(&self, call: &CallEffects<'_>) -> bool {
+        let reads = |command: &CommandEffects| {
+            command.fault.is_none() && command.parts.iter().all(|part| part.part.only_reads())
+        };
+        let changes = |located: &LocatedEffect| {
+            matches!(located.effect.path(), Some((Access::Write | Access::Delete, _)))
+                || matches!(located.effect, Effect::Unsandboxed { .. })
+        };
+        !call.commands.is_empty()
+            && !call.stated().iter().any(changes)
+            && match self.preset {
+                Preset::ReadOnly => true,
+                Preset::Workspace | Preset::Autonomous => call.commands.iter().all(reads),
+                Preset::Full => false,
+            }
+    }
+
     fn only_reads_safely(&self, part: &SimpleCommand) -> bool {
         let looks = |touch: &Touch| match touch {
             Touch::Path { access: Access::Read, path, pattern: false } => {
@@ -236,6 +255,31 @@ mod tests {
         }
         let verdict = judge(&policy(""), &[run("make $what")]);
         assert_eq!((verdict.decision, verdict.decided_by.name.rule.as_str()), (Allow, "commands.unknown = confine"));
+    }
+
+    #[test]
+    fn what_only_reads_is_told_from_what_may_change_something() {
+        for (preset, command, only_reads) in [
+            ("workspace", "cat a.txt | grep x | wc -l", true),
+            ("workspace", "ls *.rs; git status", true),
+            ("workspace", "cat /etc/hosts /srv/x", true),
+            ("autonomous", "git log -3", true),
+            ("workspace", "cat a > b", false),
+            ("workspace", "rm -f a", false),
+            ("workspace", "cat a; make", false),
+            ("workspace", "cat $(", false),
+            ("workspace", "curl http://localhost:8080", false),
+            ("read-only", "cat a.txt", true),
+            ("read-only", "ls *.rs", true),
+            ("read-only", "curl http://localhost:8080", true),
+            ("full", "cat a.txt", false),
+        ] {
+            let verdict = judge(&policy(&format!("preset = '{preset}'")), &[run(command)]);
+            assert_eq!(verdict.only_reads, only_reads, "{preset}: {command}: {verdict:?}");
+        }
+        let policy = policy("");
+        assert!(!judge(&policy, &[run("cat a"), Effect::write("b")]).only_reads, "it asks for more");
+        assert!(!judge(&policy, &[Effect::read("b")]).only_reads, "it runs nothing");
     }
 
     #[test]

@@ -75,7 +75,14 @@ mod tests {
             code: None,
         };
         let asks: Vec<Finding> = commands.iter().map(ask).collect();
-        Verdict { decision: Decision::Ask, decided_by: asks[0].clone(), asks, confined: true, lost: vec![] }
+        Verdict {
+            decision: Decision::Ask,
+            decided_by: asks[0].clone(),
+            asks,
+            confined: true,
+            only_reads: false,
+            lost: vec![],
+        }
     }
 
     #[test]

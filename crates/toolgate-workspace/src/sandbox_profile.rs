@@ -15,13 +15,22 @@ use crate::location::WorkspaceLocation;
 
 /// Variables of ours that a command may see. None of them is a secret, and none decides what runs.
 const PASSED_ON: &[&str] = &[
+    "ANDROID_HOME",
+    "ANDROID_SDK_ROOT",
     "CARGO_HOME",
+    "CONDA_PREFIX",
+    "DOTNET_ROOT",
     "GOPATH",
+    "GOROOT",
     "HOME",
     "JAVA_HOME",
     "LANG",
     "LOGNAME",
+    "NVM_DIR",
     "PATH",
+    "PYENV_ROOT",
+    "RBENV_ROOT",
+    "RUNNER_TOOL_CACHE",
     "RUSTUP_HOME",
     "TZ",
     "USER",
@@ -74,7 +83,7 @@ pub fn sandbox_profile(
     if create_private_directory(&attach_sockets).is_ok() {
         profile.masked.push(attach_sockets);
     }
-    profile
+    profile.with_toolchains(environment)
 }
 
 /// The directories that workspace paths are in; the workspace comes first.

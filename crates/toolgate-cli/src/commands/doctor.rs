@@ -6,8 +6,8 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use toolgate_config::{WORKSPACE_FILE, read_optional, trust};
-use toolgate_contract::{GuaranteeLevel, LaunchSpec, NetworkAccess, WorkspacePath};
-use toolgate_journal::RunFilter;
+use toolgate_contract::{EventPayload, GuaranteeLevel, LaunchSpec, MisreadCommand, NetworkAccess, WorkspacePath};
+use toolgate_journal::{RecordedEvent, RunFilter};
 use toolgate_policy::CompiledConfig;
 use toolgate_runtime::CallEgress;
 use toolgate_sandbox::process::requirements;
@@ -42,6 +42,7 @@ impl DoctorArgs {
         match invocation.location.load() {
             Ok(compiled) => {
                 checks.push(store(invocation, &compiled));
+                checks.extend(misread_commands(invocation));
                 checks.extend(policy(invocation, &compiled)?);
                 checks.extend(commands(invocation, compiled)?);
             }
@@ -104,6 +105,26 @@ fn store(invocation: &Invocation, compiled: &CompiledConfig) -> DoctorCheck {
         None => "Run `toolgate runs reindex`; calls keep working meanwhile.",
     };
     found.map_or_else(|error| partly("store", format!("{error:#}"), remedy), |found| held("store", found))
+}
+
+/// Lists the commands that were read as ones that change nothing, and tried to; none if there are none, or none is known.
+fn misread_commands(invocation: &Invocation) -> Option<DoctorCheck> {
+    const MOST: usize = 5;
+    let workspace = invocation.location.directory.display().to_string();
+    let store = invocation.location.stores().and_then(|stores| stores.store()).ok()?;
+    let events = store.events_of_kind("command.misread", Some(&workspace), MOST).ok()?;
+    let told = |event: &RecordedEvent| match &event.event.payload {
+        EventPayload::CommandMisread(MisreadCommand { command, paths }) => {
+            Some(format!("`{command}` tried to change {}", paths.join(", ")))
+        }
+        _ => None,
+    };
+    let told: Vec<String> = events.iter().filter_map(told).collect();
+    let remedy = "Nothing was changed: the workspace was read-only for them. Please report these commands as faults of \
+                  Toolgate; `toolgate runs` has the calls.";
+    (!told.is_empty()).then(|| {
+        partly("misread commands", format!("read as commands that change nothing: {}", told.join("; ")), remedy)
+    })
 }
 
 fn signature(invocation: &Invocation) -> DoctorCheck {

@@ -1,5 +1,6 @@
 //! `toolgate sandbox`: runs a command the way an agent's command would run, from the shell.
 
+mod in_place;
 pub(super) mod preview;
 mod report;
 mod streams;
@@ -9,9 +10,10 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use tokio::task::block_in_place;
 use toolgate_contract::{
-    ApplyMode, ChildProcess, Files, HiddenPaths, LaunchSpec, NetworkAccess, RestrictedPaths, ToolError, WorkspacePath,
-    reported_denials,
+    ApplyMode, ChildProcess, Files, HiddenPaths, LaunchSpec, NetworkAccess, ProcessLauncher, RestrictedPaths,
+    ToolError, WorkspacePath, reported_denials,
 };
 use toolgate_policy::{CompiledConfig, Policy, plain_host};
 use toolgate_runtime::{CallEgress, HiddenPathScanner};
@@ -19,15 +21,18 @@ use toolgate_sandbox::SandboxedProcesses;
 use toolgate_sandbox::process::{Child, SandboxError, SandboxOptions};
 use toolgate_workspace::sandboxed_processes;
 
+use self::in_place::WatchedCommand;
 use self::report::SandboxReport;
 use super::{Invocation, block_on};
 use crate::exit::Exit;
 
-/// Run a command in the sandbox that agents' commands run in. Nothing is judged or recorded: it is you who asks.
+/// Run a command in the sandbox that agents' commands run in. Nothing is judged: it is you who asks.
 ///
-/// It reads what you pipe in; where you sit at a terminal, it has one too. Nothing that it leaves is quarantined, such as an
-/// `.envrc` that your shell would load automatically; `--rehearse` and `--commit` do that. With `--json`, the last line on standard error is
-/// an object that says how it ended and what held.
+/// It reads what you pipe in; where you sit at a terminal, it has one too. It changes the workspace in place, and its changes are
+/// recorded, so that `toolgate undo` covers them. What it leaves and git, your shell, editors or agents would run or load
+/// automatically, such as hooks, `.envrc` or `.mcp.json`, and files that are setuid, is quarantined when it ends; with
+/// `--no-quarantine` it stays, and nothing is recorded. With `--json`, the last line on standard error is an object that says
+/// how it ended and what held.
 ///
 /// Examples:
 ///   toolgate sandbox -- cargo test
@@ -53,6 +58,9 @@ pub(crate) struct SandboxArgs {
     /// Stage its changes, show them, and apply them if it succeeds.
     #[arg(long, conflicts_with = "rehearse")]
     commit: bool,
+    /// Leave everything that it makes in the workspace, and record nothing.
+    #[arg(long, conflicts_with_all = ["rehearse", "commit"])]
+    no_quarantine: bool,
     /// Say afterwards what held.
     #[arg(long, short)]
     verbose: bool,
@@ -76,12 +84,25 @@ impl SandboxArgs {
             .with_layers(invocation.location.state()?.layers_dir());
         let ended = block_on(async {
             let streams = spec.streams;
-            let child = Arc::new(self.launch(&launcher, spec).await?);
-            streams::forward_streams(&child, streams).await?;
+            let watched = self.watch(invocation, &launcher, &spec).await?;
+            let child = match self.launch(&launcher, spec).await {
+                Ok(child) => Arc::new(child),
+                Err(error) => {
+                    watched.into_iter().for_each(WatchedCommand::abandon);
+                    return Err(error);
+                }
+            };
+            let forwarded = streams::forward_streams(&child, streams).await;
+            if forwarded.is_err() {
+                // What it did until now is settled all the same.
+                child.kill();
+            }
             let code = child.wait().await?.shell_code();
             let denied = denied(&child, code, &policy, &files);
             let (enforcement, staged) = (child.enforcement().clone(), child.take_staged());
-            anyhow::Ok(SandboxReport { code, enforcement, denied, staged })
+            let settled = watched.map(|watched| block_in_place(|| watched.end(code))).transpose()?;
+            forwarded?;
+            anyhow::Ok(SandboxReport { code, enforcement, denied, staged, settled })
         })??;
         ended.tell(&self, invocation)
     }
@@ -94,6 +115,20 @@ impl SandboxArgs {
         let network = if self.network { NetworkAccess::Shared } else { NetworkAccess::Listed(Arc::new(egress)) };
         let apply_mode = if self.rehearse || self.commit { ApplyMode::OnCommit } else { ApplyMode::InPlace };
         Ok(streams::inherit_streams(spec.network(network).apply_mode(apply_mode)))
+    }
+
+    /// Watches what the command leaves, if it works in place; none if that is to stay, whatever it is.
+    async fn watch(
+        &self,
+        invocation: &Invocation,
+        launcher: &SandboxedProcesses,
+        spec: &LaunchSpec,
+    ) -> Result<Option<WatchedCommand>> {
+        if self.no_quarantine || spec.apply_mode != ApplyMode::InPlace {
+            return Ok(None);
+        }
+        let is_confined = launcher.protects().await?;
+        block_in_place(|| WatchedCommand::begin(invocation, spec, is_confined)).map(Some)
     }
 
     async fn launch(&self, launcher: &SandboxedProcesses, mut spec: LaunchSpec) -> Result<Child> {

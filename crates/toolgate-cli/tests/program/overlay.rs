@@ -395,8 +395,11 @@ fn each_reply_says_whether_what_a_command_changes_can_be_taken_back() {
         world.put(&world.user_config(), config);
         world.call("shell", args)["enforced"]["undo"].clone()
     };
-    assert_eq!(says("", json!({ "command": "true" })), json!("held"));
-    assert_eq!(says("", json!({ "command": "true", "rehearse": true })), json!("held"));
-    assert_eq!(says("", json!({ "command": "true", "stdin": true })), json!("partly"));
-    assert_eq!(says("commands.overlay = 'off'", json!({ "command": "true" })), json!("partly"));
+    assert_eq!(says("", json!({ "command": "touch a" })), json!("held"));
+    assert_eq!(says("", json!({ "command": "touch a", "rehearse": true })), json!("held"));
+    assert_eq!(says("", json!({ "command": "touch a", "stdin": true })), json!("partly"));
+    assert_eq!(says("commands.overlay = 'off'", json!({ "command": "touch a" })), json!("partly"));
+    // What only reads changes nothing.
+    assert_eq!(says("", json!({ "command": "ls", "stdin": true })), json!("held"));
+    assert_eq!(says("commands.overlay = 'off'", json!({ "command": "ls" })), json!("held"));
 }

@@ -35,3 +35,47 @@ fn a_program_is_told_how_it_ended_and_what_held() {
     let said = world.run(&["sandbox", "--verbose", "--", "true"]);
     assert!(said.err.contains("✓ process tree: all its processes end with"), "{said:?}");
 }
+
+/// Leaves what git, a shell, an agent or a careless person would run later, and ordinary work beside it.
+const PLANT: &str = "git init -q . && printf '#!/bin/sh\\n' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit; \
+                     echo 'export X=1' > .envrc; echo '{}' > .mcp.json; cp /bin/true tool && chmod u+s tool; \
+                     echo work > work.txt; echo more >> hello.txt";
+const PLANTED: [&str; 4] = [".git/hooks/pre-commit", ".envrc", ".mcp.json", "tool"];
+
+#[test]
+fn what_a_command_leaves_for_others_to_run_is_quarantined_and_its_work_stays() {
+    let world = World::new();
+    let said = world.run(&["sandbox", "--", "sh", "-c", PLANT]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let is_setuid = |path: &str| {
+        std::fs::metadata(world.workspace().join(path))
+            .is_ok_and(|found| std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o4000 != 0)
+    };
+    assert!(!is_setuid("tool"), "{said:?}");
+    for path in [".git/hooks/pre-commit", ".envrc", ".mcp.json"] {
+        assert!(!world.workspace().join(path).exists(), "{path}: {said:?}");
+    }
+    for path in PLANTED {
+        assert!(said.err.contains(path), "{path} is named: {said:?}");
+    }
+    assert_eq!((world.read("work.txt").as_str(), world.read("hello.txt").as_str()), ("work\n", "hello\nworld\nmore\n"));
+    assert!(world.run(&["quarantine", "list"]).out.contains(".envrc"));
+    let said = world.run(&["undo", "last"]);
+    assert_eq!((said.code, world.read("hello.txt").as_str()), (0, "hello\nworld\n"), "{said:?}");
+    assert!(world.run(&["audit", "verify"]).code == 0);
+}
+
+#[test]
+fn who_wants_no_quarantine_gets_none() {
+    let world = World::new();
+    let said = world.run(&["sandbox", "--no-quarantine", "--", "sh", "-c", PLANT]);
+    assert_eq!(said.code, 0, "{said:?}");
+    for path in PLANTED {
+        assert!(world.workspace().join(path).exists() && !said.err.contains(path), "{path}: {said:?}");
+    }
+    let said =
+        world.run(&["--json", "sandbox", "--", "sh", "-c", "echo 'export Y=1' > deep.envrc; mv deep.envrc .envrc"]);
+    let told: Value = serde_json::from_str(said.err.trim()).unwrap();
+    assert_eq!(told["changes"]["kept_aside"][0]["path"], json!(".envrc"), "{said:?}");
+    assert_eq!(world.read(".envrc"), "export X=1\n", "what was there before is there again");
+}

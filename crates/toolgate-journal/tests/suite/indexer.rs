@@ -45,6 +45,14 @@ impl EventStore for Moody {
     fn events(&self, run: &str, after: u64, limit: usize) -> Result<Vec<RecordedEvent>, JournalError> {
         self.store.events(run, after, limit)
     }
+    fn events_of_kind(
+        &self,
+        kind: &str,
+        workspace: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<RecordedEvent>, JournalError> {
+        self.store.events_of_kind(kind, workspace, limit)
+    }
     fn indexed_up_to(&self, run: &str) -> Result<u64, JournalError> {
         self.store.indexed_up_to(run)
     }

@@ -14,6 +14,7 @@ pub(crate) const SUITE: &[Test] = &[
     ("a run becomes a row", a_run_becomes_a_row),
     ("calls become rows", calls_become_rows),
     ("events come back as they were", events_come_back_as_they_were),
+    ("events are found by their kind", events_are_found_by_their_kind),
     ("applying twice changes nothing", applying_twice_changes_nothing),
     ("the order of applying doesn't matter", the_order_of_applying_does_not_matter),
     ("gaps are known", gaps_are_known),
@@ -48,6 +49,19 @@ type Rows = (Vec<RunRow>, Vec<CallRow>, Vec<RecordedEvent>);
 pub(crate) fn rows(store: &dyn EventStore, run: &str) -> Rows {
     let runs = store.runs(&RunFilter::default()).unwrap();
     (runs, store.calls(run).unwrap(), store.events(run, 0, usize::MAX).unwrap())
+}
+
+fn events_are_found_by_their_kind(store: &dyn EventStore) {
+    store.apply(RUN, &a_run()).unwrap();
+    let found = |kind: &str, workspace: Option<&str>, limit: usize| -> Vec<u64> {
+        store.events_of_kind(kind, workspace, limit).unwrap().iter().map(|event| event.seq).collect()
+    };
+    assert_eq!(found("run.started", None, 9), [1]);
+    assert_eq!(found("tool_call.started", Some("/work"), 9).len(), 3);
+    let newest = found("tool_call.started", Some("/work"), 1);
+    assert_eq!(newest, [found("tool_call.started", None, 9)[0]], "the newest first");
+    assert_eq!(found("tool_call.started", Some("/elsewhere"), 9), []);
+    assert_eq!(found("command.misread", None, 9), []);
 }
 
 fn an_empty_store_knows_nothing(store: &dyn EventStore) {

@@ -106,6 +106,7 @@ pub(crate) fn started(second: i64, call: &str) -> Event {
         decided_by: finding.clone(),
         asks: vec![finding],
         confined: false,
+        only_reads: false,
         lost: Vec::new(),
     };
     event(

@@ -1,12 +1,10 @@
 //! Commands inside commands: what wrappers run, scripts given to shells as text, and what `xargs` fills in.
 
-use toolgate_contract::Access;
-
 use super::dangers;
 use super::forms::{CommandForm, StdinRole};
 use super::program::CommandContext;
 use super::shell_reader::ShellReader;
-use super::simple_command::{Argument, Certainty, SimpleCommand, Touch};
+use super::simple_command::{Argument, Certainty, SimpleCommand};
 use super::syntax;
 
 /// How deep wrappers may be nested.
@@ -79,12 +77,8 @@ impl ShellReader<'_> {
 
     /// Whether the input was printed by commands that only read.
     pub(super) fn is_fed_by_reading(&self) -> bool {
-        let only_reads = |part: &SimpleCommand| {
-            let reads = |touch: &Touch| matches!(touch, Touch::Path { access: Access::Read, .. });
-            part.is_known() && part.needs.is_empty() && part.touches.iter().all(reads)
-        };
         let upstream = self.parts.get(self.upstream.clone()).unwrap_or_default();
-        !upstream.is_empty() && upstream.iter().all(only_reads)
+        !upstream.is_empty() && upstream.iter().all(SimpleCommand::only_reads)
     }
 
     /// `xargs` appends its input, or fills it in.

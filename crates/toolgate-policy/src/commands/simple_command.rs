@@ -150,6 +150,12 @@ impl SimpleCommand {
         !self.runs_code && self.unclear.is_empty()
     }
 
+    /// Whether it is known to do nothing but read files.
+    pub(crate) fn only_reads(&self) -> bool {
+        let reads = |touch: &Touch| matches!(touch, Touch::Path { access: Access::Read, .. });
+        self.is_known() && self.needs.is_empty() && self.touches.iter().all(reads)
+    }
+
     pub(crate) fn reaches_out(&self) -> bool {
         let connects = |touch: &Touch| matches!(touch, Touch::Host { .. });
         self.needs.contains(&Need::Permission(Permission::NetConnect)) || self.touches.iter().any(connects)

@@ -59,10 +59,15 @@ impl CommandSettlement {
     /// Whether the changes can be undone.
     pub(super) fn undo(&self) -> GuaranteeLevel {
         match (self.apply_mode, &self.in_place) {
-            (ApplyMode::AtEnd | ApplyMode::OnCommit, _) => GuaranteeLevel::Held,
+            (ApplyMode::AtEnd | ApplyMode::OnCommit | ApplyMode::None, _) => GuaranteeLevel::Held,
             (ApplyMode::InPlace, Some(_)) => GuaranteeLevel::Partly,
             (ApplyMode::InPlace, None) => GuaranteeLevel::NotHeld,
         }
+    }
+
+    /// Whether the command can change nothing.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.apply_mode == ApplyMode::None
     }
 
     /// Settles what the command changed, once it has ended; none if there is nothing to report.

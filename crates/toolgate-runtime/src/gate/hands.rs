@@ -46,6 +46,7 @@ impl CallRecord<'_> {
             egress: self.egress(),
             agents: session.agents.clone(),
             waits: session.waits,
+            only_reads: self.verdict.as_ref().is_some_and(|verdict| verdict.only_reads),
             tool_call_id: self.call.tool_call_id.clone(),
             cancel: self.stop.clone(),
         };

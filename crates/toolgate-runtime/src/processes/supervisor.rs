@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 use toolgate_contract::{
-    ChildProcess, EventPayload, Output, ProcessExit, ProcessHandle, SettledChanges, StopReason, Stream, ToolError,
+    ChildProcess, EventPayload, MisreadCommand, Output, ProcessExit, ProcessHandle, SettledChanges, StopReason, Stream,
+    ToolError,
 };
 
 use super::{OutputThrottle, ProcessSlot, SessionProcess};
@@ -139,6 +140,7 @@ impl ProcessSupervisor {
         };
         let code = code.map(|code| if stopped == Some(StopReason::Time) { TIMED_OUT } else { code });
         let refs = stored.unwrap_or_default();
+        let changes = self.with_misreading(changes);
         let end = ProcessExit { code: code.map_err(|fault| fault.message), stopped, duration, refs, changes };
         drop((self.child, self.slot));
         if self.process.close() {
@@ -146,7 +148,30 @@ impl ProcessSupervisor {
         }
         self.process.announce(end);
     }
+
+    /// Adds what a command that was to change nothing tried to change, and records that it was misread.
+    fn with_misreading(&self, changes: Option<SettledChanges>) -> Option<SettledChanges> {
+        if !self.settlement.is_read_only() {
+            return changes;
+        }
+        let mut settled = changes.unwrap_or_default();
+        let errors = if self.process.facts().terminal { Stream::Stdout } else { Stream::Stderr };
+        let errors = self.process.whole(errors).map(|whole| whole.text).unwrap_or_default();
+        settled.refused.extend(self.child.0.refused_changes(&errors));
+        if settled.refused.is_empty() {
+            return Some(settled).filter(|settled| !settled.is_empty());
+        }
+        settled.notes.push(MISREAD.into());
+        let (command, paths) = (self.process.facts().command.clone(), settled.refused.clone());
+        self.process.event_writer.record(EventPayload::CommandMisread(MisreadCommand { command, paths }));
+        Some(settled)
+    }
 }
+
+/// Why a command that reads couldn't write.
+const MISREAD: &str = "It tried to change files, and nothing was changed: Toolgate had read it as a command that changes \
+                       nothing, so the workspace was read-only for it. That is a mistake of Toolgate's, which is on record \
+                       (`toolgate doctor`). Do the change in another way, such as with `edit` or `write`.";
 
 fn ended(process: &str, end: &ProcessExit) -> EventPayload {
     EventPayload::ProcessEnded {

@@ -5,6 +5,7 @@ mod pty_master;
 
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex as BlockingMutex;
@@ -13,13 +14,13 @@ use tokio::net::unix::pipe;
 use tokio::sync::Mutex;
 use toolgate_contract::{
     BoxFuture, ChildProcess, Denial, Enforced, ErrorCode, Output, Signal, StagedChanges, TerminalSize, ToolError,
-    WorkspacePath,
+    WorkspacePath, escape_path,
 };
 
 pub(super) use self::pty_master::PtyMaster;
 use super::command_paths::CommandPaths;
 use super::decoy_watch::DecoyWatch;
-use super::denied_files::denied_files;
+use super::denied_files::{denied_files, refused_changes, unseen_files};
 use super::enforcement::Enforcement;
 use super::error::SandboxError;
 use super::instance::SandboxInstance;
@@ -80,6 +81,8 @@ pub(super) struct CommandConfinement {
     pub(super) paths: CommandPaths,
     /// The directory that it started in.
     pub(super) directory: PathBuf,
+    /// The directory of the workspace.
+    pub(super) workspace: PathBuf,
     /// What policy hides from it, with the absolute paths.
     pub(super) hidden: Vec<(WorkspacePath, PathBuf)>,
     pub(super) is_staged: bool,
@@ -303,6 +306,10 @@ impl ChildProcess for Child {
         opened.iter().filter_map(|path| self.confinement.as_ref()?.place(path)).collect()
     }
 
+    fn refused_changes(&self, errors: &str) -> Vec<String> {
+        self.confinement.iter().flat_map(|confinement| confinement.refused_changes(errors)).collect()
+    }
+
     fn staged(&self) -> Option<Box<dyn StagedChanges>> {
         self.take_staged().map(|staged| Box::new(staged) as _)
     }
@@ -321,9 +328,19 @@ impl CommandConfinement {
         found.map(|(place, _)| place.clone())
     }
 
+    /// What it tried to change where it may only read, by the error messages that it wrote; relative to the workspace.
+    fn refused_changes(&self, errors: &str) -> Vec<String> {
+        let shown = |path: PathBuf| {
+            let path = path.strip_prefix(&self.workspace).unwrap_or(&path);
+            escape_path(path.as_os_str().as_bytes()).into_owned()
+        };
+        refused_changes(errors, &self.paths, &self.directory).into_iter().map(shown).collect()
+    }
+
     /// The file accesses that it was denied, by the error messages that it wrote.
     fn denials(&self, errors: &str) -> Vec<Denial> {
         let mut denials = denied_files(errors, &self.paths, &self.directory);
+        denials.extend(unseen_files(errors, &self.paths, &self.directory));
         denials.extend(self.is_staged.then(|| directory_rename_denied(errors)).flatten());
         denials
     }

@@ -4,9 +4,15 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use toolgate_contract::{ApplyMode, ErrorCode, LaunchSpec, StartDirectory, ToolError, WorkspacePath};
+use toolgate_contract::{ErrorCode, LaunchSpec, StartDirectory, ToolError, WorkspacePath};
 
-use super::profile::Profile;
+use super::profile::{Profile, Readable};
+
+/// Directories that every sandbox has for itself.
+const SANDBOXS_OWN: &[&str] = &["/dev", "/proc", "/run", "/tmp"];
+
+/// Another directory for temporary files, which is a symlink to the first, unless something that was granted is in it.
+pub(super) const OTHER_TEMPORARY: &str = "/var/tmp";
 
 /// The name of the symlink to the workspace in a command's own directory.
 const WORKSPACE_LINK: &str = "workspace";
@@ -14,11 +20,24 @@ const WORKSPACE_LINK: &str = "workspace";
 /// The file in which git stores branches and remotes.
 const GIT_CONFIGURATION: &str = ".git/config";
 
+/// How a sandbox has the writable paths of its profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WorkspaceMount {
+    /// As they are: changes are made in place.
+    Writable,
+    /// Below an overlay, which takes the changes.
+    Staged,
+    /// Read-only.
+    ReadOnly,
+}
+
 /// The paths that one command may access.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CommandPaths {
     /// Paths that it can change.
     pub(super) writable: Vec<PathBuf>,
+    /// Paths that other commands can change, and this one can only read.
+    pub(super) read_only: Vec<PathBuf>,
     /// Directories of its own, which it can change too.
     pub(super) own: Vec<PathBuf>,
     /// Paths that it can read although they are inside of a hidden directory.
@@ -29,33 +48,62 @@ pub(super) struct CommandPaths {
     pub(super) protected: Vec<PathBuf>,
     /// Hidden paths.
     pub(super) masked: Vec<PathBuf>,
+    /// What it can see beside all of these; none if that is the whole machine.
+    pub(super) readable: Option<Vec<PathBuf>>,
 }
 
 impl CommandPaths {
     /// What the profile grants every command, and what the spec adds for this one.
-    pub(super) fn of(profile: &Profile, spec: &LaunchSpec, apply_mode: ApplyMode) -> Result<Self, ToolError> {
+    pub(super) fn of(profile: &Profile, spec: &LaunchSpec, mount: WorkspaceMount) -> Result<Self, ToolError> {
         let located = |places: &[WorkspacePath]| {
             places.iter().filter_map(|place| profile.locate(place)).collect::<Vec<PathBuf>>()
         };
         let granted = spec.writable.iter().map(|path| real(path)).collect::<Result<Vec<_>, _>>()?;
         let mut protected = [profile.protected.clone(), located(&spec.protected)].concat();
-        if apply_mode != ApplyMode::InPlace {
+        let is_staged = mount == WorkspaceMount::Staged;
+        if is_staged {
             // Settling the staged changes quarantines whatever git wouldn't write there by itself.
             protected.retain(|path| !path.ends_with(GIT_CONFIGURATION));
         }
-        let is_staged = apply_mode != ApplyMode::InPlace;
         let is_substituted =
             |place: &WorkspacePath| is_staged && spec.substitutes.iter().any(|substitute| substitute.place == *place);
         let with_decoys: Vec<WorkspacePath> =
             spec.hidden.iter().filter(|place| !is_substituted(place)).cloned().collect();
+        let (writable, read_only) = match mount {
+            WorkspaceMount::ReadOnly => (granted, profile.writable.clone()),
+            WorkspaceMount::Writable | WorkspaceMount::Staged => {
+                ([profile.writable.clone(), granted].concat(), Vec::new())
+            }
+        };
         Ok(Self {
-            writable: [profile.writable.clone(), granted].concat(),
+            writable,
             own: spec.own.clone(),
-            shown: [&profile.shown[..], &spec.read_only].concat(),
+            shown: [&profile.shown[..], &spec.read_only, &read_only].concat(),
+            read_only,
             secret: [profile.secret.clone(), located(&with_decoys)].concat(),
             protected,
             masked: profile.masked.clone(),
+            readable: match &profile.readable {
+                Readable::Everything => None,
+                Readable::Only(paths) => {
+                    let home = profile.home.iter().map(|home| home.path.clone());
+                    Some(paths.iter().cloned().chain(home).collect())
+                }
+            },
         })
+    }
+}
+
+impl CommandPaths {
+    /// Whether there is anything at an absolute path inside: what was granted, the system, the sandbox's own directories, or a
+    /// directory on the way to one of those.
+    pub(super) fn shows(&self, path: &Path) -> bool {
+        let Some(readable) = &self.readable else { return true };
+        let granted = || [readable, &self.writable, &self.own, &self.shown].into_iter().flatten().map(PathBuf::as_path);
+        let other_temporary =
+            Some(Path::new(OTHER_TEMPORARY)).filter(|other| !granted().any(|place| place.starts_with(other)));
+        let own = SANDBOXS_OWN.iter().map(Path::new).chain(other_temporary);
+        own.chain(granted()).any(|place| path.starts_with(place) || place.starts_with(path))
     }
 }
 

@@ -1,10 +1,13 @@
 //! Everything that one launch needs, made from the workspace's profile and the command's spec: the plan of the sandbox, what is
 //! executed in it, and the directories on the host that go with it.
 
+use std::ffi::OsString;
+use std::path::Path;
+
 use toolgate_contract::{ApplyMode, ErrorCode, LaunchSpec, NetworkAccess, ToolError};
 
 use super::child::CommandConfinement;
-use super::command_paths::{CommandPaths, start_directory};
+use super::command_paths::{CommandPaths, WorkspaceMount, start_directory};
 use super::enforcement::Tier;
 use super::error::SandboxError;
 use super::plan::{ExecRequest, SandboxPlan};
@@ -29,23 +32,32 @@ impl CommandPlan {
     pub(super) fn new(profile: &Profile, spec: &LaunchSpec, tier: Tier) -> Result<Self, SandboxError> {
         let apply_mode = spec.decide_apply_mode(true)?;
         if spec.unsandboxed {
-            let (plan, request) = (planning::plan_unconfined(profile), planning::exec_request(profile, spec, None)?);
+            let (plan, request) =
+                (planning::plan_unconfined(profile), planning::exec_request(profile, spec, Vec::new())?);
             return Ok(Self { plan, request, confinement: None, staged: None, scratch: None });
         }
-        let paths = CommandPaths::of(profile, spec, apply_mode)?;
-        let staged = match apply_mode {
-            ApplyMode::InPlace => None,
-            ApplyMode::AtEnd | ApplyMode::OnCommit => Some(stage(profile, &paths, spec, tier)?),
+        let mount = workspace_mount(profile, spec, apply_mode, tier);
+        let paths = CommandPaths::of(profile, spec, mount)?;
+        let staged = match mount {
+            WorkspaceMount::Writable | WorkspaceMount::ReadOnly => None,
+            WorkspaceMount::Staged => Some(stage(profile, &paths, spec, tier)?),
         };
         let scratch = scratch(profile, tier)?;
         let temporary = scratch.as_ref().map(LayerDirectory::make_scratch).transpose()?;
-        let request = planning::exec_request(profile, spec, temporary)?;
+        let mut variables: Vec<(&str, OsString)> =
+            temporary.into_iter().map(|directory| ("TMPDIR", directory.into_os_string())).collect();
+        if apply_mode == ApplyMode::None {
+            // Git refreshes its index on the side, which no reader needs.
+            variables.push(("GIT_OPTIONAL_LOCKS", "0".into()));
+        }
+        let request = planning::exec_request(profile, spec, variables)?;
         require_host_list(&spec.network, tier)?;
         let overlays = staged.as_ref().map(OverlayChanges::overlays).unwrap_or_default();
         let plan = planning::plan(profile, &paths, &spec.network, tier, overlays)?;
         let confinement = Some(CommandConfinement {
             paths,
             directory: start_directory(profile, spec),
+            workspace: profile.working_directory.clone(),
             hidden: spec.hidden.iter().filter_map(|place| Some((place.clone(), profile.locate(place)?))).collect(),
             is_staged: staged.is_some(),
         });
@@ -53,9 +65,34 @@ impl CommandPlan {
     }
 }
 
-/// The plan of a sandbox that can be built ahead for commands like this one.
+/// How the sandbox has the workspace.
+fn workspace_mount(profile: &Profile, spec: &LaunchSpec, apply_mode: ApplyMode, tier: Tier) -> WorkspaceMount {
+    match apply_mode {
+        ApplyMode::InPlace => WorkspaceMount::Writable,
+        ApplyMode::AtEnd | ApplyMode::OnCommit => WorkspaceMount::Staged,
+        // Git sees hidden files as changed unless they are substituted, which needs an overlay. It is thrown away.
+        ApplyMode::None if needs_substitutes(spec) && can_stage(profile, tier).is_some() => WorkspaceMount::Staged,
+        ApplyMode::None => WorkspaceMount::ReadOnly,
+    }
+}
+
+/// Whether a command may look at the files that are substituted for hidden ones. They exist for git.
+fn needs_substitutes(spec: &LaunchSpec) -> bool {
+    !spec.substitutes.is_empty() && spec.command.contains("git")
+}
+
+/// Where changes can be staged; none if they can't be.
+fn can_stage(profile: &Profile, tier: Tier) -> Option<&Path> {
+    profile.staging.as_deref().filter(|_| tier == Tier::Namespaces)
+}
+
+/// The plan of a sandbox that can be built ahead for commands like this one, if their changes aren't staged.
 pub(super) fn standing_plan(profile: &Profile, spec: &LaunchSpec, tier: Tier) -> Result<SandboxPlan, SandboxError> {
-    let paths = CommandPaths::of(profile, spec, ApplyMode::InPlace)?;
+    let mount = match spec.decide_apply_mode(false)? {
+        ApplyMode::None => WorkspaceMount::ReadOnly,
+        ApplyMode::InPlace | ApplyMode::AtEnd | ApplyMode::OnCommit => WorkspaceMount::Writable,
+    };
+    let paths = CommandPaths::of(profile, spec, mount)?;
     require_host_list(&spec.network, tier)?;
     planning::plan(profile, &paths, &spec.network, tier, Vec::new())
 }
@@ -67,10 +104,8 @@ fn stage(
     spec: &LaunchSpec,
     tier: Tier,
 ) -> Result<OverlayChanges, SandboxError> {
-    let parent =
-        profile.staging.as_deref().filter(|_| tier == Tier::Namespaces).ok_or_else(|| {
-            ToolError::new(ErrorCode::SandboxUnavailable, "Nothing here can stage a command's changes.")
-        })?;
+    let parent = can_stage(profile, tier)
+        .ok_or_else(|| ToolError::new(ErrorCode::SandboxUnavailable, "Nothing here can stage a command's changes."))?;
     OverlayChanges::prepare(parent, &paths.writable, &profile.roots, &spec.substitutes)
 }
 

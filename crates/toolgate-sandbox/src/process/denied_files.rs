@@ -1,5 +1,5 @@
-//! Which paths a command tried to change and only confinement kept it from changing. The kernel doesn't report that, so it is
-//! read from the error messages that the command wrote; a path counts only if the profile forbids it and nothing else does.
+//! Which paths a command tried to change or read and only confinement kept it from. The kernel doesn't report that, so it is read
+//! from the error messages that the command wrote; a path counts only if the profile forbids it and nothing else does.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -12,6 +12,12 @@ use crate::process::command_paths::CommandPaths;
 /// What programs print when the kernel refused a write.
 const WRITE_ERRORS: &[&str] = &["Read-only file system", "Permission denied", "EROFS", "EACCES"];
 
+/// What programs print when something isn't there, or can't be read.
+const READ_ERRORS: &[&str] = &["No such file or directory", "ENOENT", "not found", "Permission denied", "EACCES"];
+
+/// What programs put around a name.
+const QUOTES: [char; 5] = ['\'', '"', '`', '‘', '’'];
+
 /// Lines of standard error that are read, from the end.
 const MAX_LINES: usize = 200;
 /// Denials that are returned.
@@ -19,17 +25,67 @@ const MAX_DENIALS: usize = 8;
 
 /// What a command with these paths, started in `workdir`, was kept from changing.
 pub(super) fn denied_files(errors: &str, paths: &CommandPaths, workdir: &Path) -> Vec<Denial> {
-    let mut denials: Vec<Denial> = Vec::new();
-    let refused =
-        errors.lines().rev().take(MAX_LINES).filter(|line| WRITE_ERRORS.iter().any(|words| line.contains(words)));
-    for line in refused {
-        for denial in paths_in(without_program_name(line)).filter_map(|path| denial(&path, paths, workdir)) {
-            if !denials.contains(&denial) && denials.len() < MAX_DENIALS {
-                denials.push(denial);
-            }
+    let found = refused_paths(errors).filter_map(|path| denial(&path, paths, workdir));
+    first_different(found)
+}
+
+/// Why a command didn't find what it looked for outside of what commands see. Whether something is there isn't told.
+pub(super) fn unseen_files(errors: &str, paths: &CommandPaths, workdir: &Path) -> Vec<Denial> {
+    let is_about_reading = |line: &&str| READ_ERRORS.iter().any(|words| line.contains(words));
+    let lines = errors.lines().rev().take(MAX_LINES).filter(is_about_reading);
+    let found = lines.flat_map(|line| paths_in(without_program_name(line))).filter_map(|written| {
+        let path = plain(&workdir.join(&written)).filter(|path| !paths.shows(path))?;
+        let directory = path.parent().filter(|parent| parent.components().count() > 1).unwrap_or(&path);
+        let reason = format!(
+            "`{written}` is outside of what commands see, whether it exists or not: the system, toolchains, the workspace \
+             and `[[roots]]`. To let them read it, the person adds `[[roots]]` with `path = \"{0}\"` to their \
+             configuration; to change it, ask for `fs.write={0}`.",
+            directory.display()
+        );
+        Some(Denial { code: ErrorCode::SandboxDenied, missing: Vec::new(), reason, rule: None })
+    });
+    first_different(found)
+}
+
+/// What a command that may only read tried to change: paths in the roots that others can change, and that the user could
+/// change.
+pub(super) fn refused_changes(errors: &str, paths: &CommandPaths, workdir: &Path) -> Vec<PathBuf> {
+    let is_read_only = |path: &PathBuf| paths.read_only.iter().any(|root| path.starts_with(root));
+    let could_be_changed = |path: &PathBuf| {
+        let there = path.ancestors().find(|place| rustix::fs::lstat(*place).is_ok());
+        there.is_some_and(|there| rustix::fs::access(there, Access::WRITE_OK).is_ok())
+    };
+    let words = refusals(errors).flat_map(|line| paths_in(without_program_name(line)).chain(subject_of(line)));
+    let found = words.filter_map(|path| plain(&workdir.join(path))).filter(is_read_only).filter(could_be_changed);
+    first_different(found)
+}
+
+/// The paths in the lines that tell of a refused write, the last lines first.
+fn refused_paths(errors: &str) -> impl Iterator<Item = String> + '_ {
+    refusals(errors).flat_map(|line| paths_in(without_program_name(line)))
+}
+
+fn refusals(errors: &str) -> impl Iterator<Item = &str> {
+    let is_refusal = |line: &&str| WRITE_ERRORS.iter().any(|words| line.contains(words));
+    errors.lines().rev().take(MAX_LINES).filter(is_refusal)
+}
+
+/// The name that a refusal is about, where it needn't look like a path: what is quoted, or the last word before the error.
+fn subject_of(line: &str) -> impl Iterator<Item = String> {
+    let quoted = line.split(QUOTES).skip(1).step_by(2).map(str::to_owned);
+    let before = WRITE_ERRORS.iter().find_map(|words| line.split_once(words)).map(|(before, _)| before);
+    let last = before.and_then(|before| before.trim_end_matches([':', ' ']).rsplit(' ').next());
+    quoted.chain(last.map(|word| word.trim_matches(QUOTES).to_owned()))
+}
+
+fn first_different<T: PartialEq>(found: impl Iterator<Item = T>) -> Vec<T> {
+    let mut different: Vec<T> = Vec::new();
+    for one in found {
+        if !different.contains(&one) && different.len() < MAX_DENIALS {
+            different.push(one);
         }
     }
-    denials
+    different
 }
 
 /// Many lines begin with the name of the program that prints them, or with another prefix before the path.
@@ -43,7 +99,7 @@ fn without_program_name(line: &str) -> &str {
 
 /// Words of a line that could be paths: what stands in quotes, and what looks like one.
 fn paths_in(line: &str) -> impl Iterator<Item = String> + '_ {
-    let quoted = line.split(['\'', '"', '`', '‘', '’']).skip(1).step_by(2);
+    let quoted = line.split(QUOTES).skip(1).step_by(2);
     let bare = line.split([' ', '\t', '\'', '"', '`', '‘', '’', '(', ')']);
     let bare = bare.map(|word| word.trim_end_matches([':', ',', ';', '.']));
     quoted.chain(bare).filter(|word| word.contains('/')).map(str::to_owned)
@@ -52,6 +108,10 @@ fn paths_in(line: &str) -> impl Iterator<Item = String> + '_ {
 fn denial(written: &str, paths: &CommandPaths, workdir: &Path) -> Option<Denial> {
     let path = plain(&workdir.join(written))?;
     let lies_in = |places: &[PathBuf]| places.iter().any(|place| path.starts_with(place));
+    // What isn't shown is told by `unseen_files`.
+    if lies_in(&paths.read_only) || !paths.shows(&path) {
+        return None;
+    }
     if lies_in(&paths.protected) {
         let reason = format!("`{written}` is protected: commands can't change it.");
         return Some(of(&path, reason));
@@ -96,10 +156,11 @@ fn plain(path: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use toolgate_contract::{ApplyMode, LaunchSpec};
+    use toolgate_contract::LaunchSpec;
 
     use super::*;
     use crate::process::Profile;
+    use crate::process::command_paths::WorkspaceMount;
 
     #[test]
     fn only_what_confinement_kept_is_told() {
@@ -111,8 +172,9 @@ mod tests {
         }
         std::fs::write(outside.join("file"), "").unwrap();
         std::os::unix::fs::symlink(&outside, directory.join("link")).unwrap();
-        let profile = Profile::for_workspace(&workspace, None);
-        let paths = CommandPaths::of(&profile, &LaunchSpec::shell(""), ApplyMode::InPlace).unwrap();
+        let mut profile = Profile::for_workspace(&workspace, None);
+        profile.shown.extend([outside.clone(), directory.join("link")]);
+        let paths = CommandPaths::of(&profile, &LaunchSpec::shell(""), WorkspaceMount::Writable).unwrap();
         let missing = |errors: &str| -> Vec<String> {
             let errors = errors
                 .replace("OUT", outside.to_str().unwrap())

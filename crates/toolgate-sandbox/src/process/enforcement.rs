@@ -16,6 +16,8 @@ pub(super) struct SetupFindings {
     pub(super) own_proc: bool,
     /// Whether the number of processes is limited.
     pub(super) processes_limited: bool,
+    /// Whether inotify instances and watches are limited.
+    pub(super) inotify_limited: bool,
     /// Whether decoys are mounted over secrets and watched.
     pub(super) watched: bool,
     /// Whether a cgroup limits the memory of all sandboxes together. The host sets this.
@@ -152,7 +154,8 @@ fn resources(plan: &SandboxPlan, findings: &SetupFindings) -> GuaranteeReport {
     } else {
         GuaranteeLevel::Partly
     };
-    report(Guarantee::Resources, holding, format!("{}; {}", processes.1, memory.1))
+    let inotify = if findings.inotify_limited { "" } else { "; inotify instances aren't limited" };
+    report(Guarantee::Resources, holding, format!("{}; {}{inotify}", processes.1, memory.1))
 }
 
 fn network(plan: &SandboxPlan) -> Option<GuaranteeReport> {

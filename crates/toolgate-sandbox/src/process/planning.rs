@@ -5,7 +5,7 @@ mod landlock_paths;
 mod protected_paths;
 mod unix_sockets;
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use toolgate_contract::{LaunchSpec, NetworkAccess, Streams};
 
-use super::command_paths::{CommandPaths, start_directory};
+use super::command_paths::{CommandPaths, OTHER_TEMPORARY, start_directory};
 use super::enforcement::Tier;
 use super::error::SandboxError;
 use super::plan::{ExecRequest, NetworkPlan, OverlayMount, PinnedPath, SandboxPlan, TmpfsMount, is_inside};
@@ -21,7 +21,9 @@ use super::profile::{Profile, Readable, UnixSockets};
 use crate::network::listener_addresses;
 
 /// Directories that are a tmpfs of its own in every sandbox.
-const PRIVATE_DIRECTORIES: &[&str] = &["/run", "/tmp"];
+const PRIVATE_DIRECTORIES: &[&str] = &["/run", TEMPORARY];
+/// The directory for temporary files.
+const TEMPORARY: &str = "/tmp";
 /// The sockets and files of systemd-resolved, needed when the network is shared; they are in a private directory.
 const RESOLVER: &str = "/run/systemd/resolve";
 /// The list of nameservers, which may be a symlink into [`RESOLVER`].
@@ -38,12 +40,14 @@ pub(super) fn plan(
     overlays: Vec<OverlayMount>,
 ) -> Result<SandboxPlan, SandboxError> {
     let writable = required(paths.writable.iter().chain(&paths.own))?;
+    // Everything that is mounted on top of what is hidden, and in which something may be hidden again.
+    let roots = [required(paths.read_only.iter())?, writable.clone()].concat();
     let shown = shown(profile, paths, network);
     let (directories, secret): (Vec<PinnedPath>, Vec<PinnedPath>) =
         paths.secret.iter().filter_map(|path| find(path)).partition(|place| place.directory);
     let hidden = paths.masked.iter().filter_map(|path| find(path)).chain(directories);
     let (mut tmpfs_mounts, mut masked) = hidden_paths(profile, hidden, &writable, &shown);
-    let is_in_a_root = |tmpfs: &mut TmpfsMount| !tmpfs.writable && writable.iter().any(|root| is_within(tmpfs, root));
+    let is_in_a_root = |tmpfs: &mut TmpfsMount| !tmpfs.writable && roots.iter().any(|root| is_within(tmpfs, root));
     let late_tmpfs_mounts: Vec<TmpfsMount> = tmpfs_mounts.extract_if(.., is_in_a_root).collect();
     let (mut pinned, protected) = protected_paths::pinned_and_read_only(&paths.protected, &writable)?;
     // Their parents are pinned: a hidden path that is renamed would no longer be hidden.
@@ -52,10 +56,11 @@ pub(super) fn plan(
         .map(path_of)
         .chain(late_tmpfs_mounts.iter().map(|tmpfs| PathBuf::from(std::ffi::OsStr::from_bytes(tmpfs.path.to_bytes()))));
     pinned.extend(hidden.flat_map(|path| protected_paths::above(&path, &writable)));
+    let granted = || roots.iter().chain(&shown);
+    let (only, links) = readable(profile, granted());
     if profile.unix_sockets == UnixSockets::Private && tier == Tier::Namespaces {
-        masked.extend(unix_sockets::of_host(&tmpfs_mounts, &writable));
+        masked.extend(unix_sockets::of_host(&tmpfs_mounts, granted(), only.as_deref()));
     }
-    let (only, links) = readable(profile)?;
     let plan = SandboxPlan {
         tier,
         only,
@@ -149,21 +154,31 @@ fn hidden_paths(
 /// The only paths that can be read (none if everything can be), and symlinks that lead there.
 type ReadablePaths = (Option<Vec<PinnedPath>>, Vec<(CString, CString)>);
 
-fn readable(profile: &Profile) -> Result<ReadablePaths, SandboxError> {
-    let Readable::Only(paths) = &profile.readable else { return Ok((None, Vec::new())) };
-    let places = required(paths.iter())?;
-    let linked = |path: &PathBuf| {
-        let target = rustix::fs::readlink(path, Vec::new()).ok()?;
-        Some((CString::new(path.as_os_str().as_bytes()).ok()?, target))
-    };
-    Ok((Some(in_order(places)), paths.iter().filter_map(linked).collect()))
+/// What can be read, without what is in another such path, or private anyway.
+fn readable<'a>(profile: &Profile, mut granted: impl Iterator<Item = &'a PinnedPath>) -> ReadablePaths {
+    let Readable::Only(paths) = &profile.readable else { return (None, Vec::new()) };
+    let mut only: Vec<PinnedPath> = Vec::new();
+    for place in in_order(paths.iter().filter_map(|path| find(path)).collect()) {
+        let is_private = PRIVATE_DIRECTORIES.iter().any(|private| path_of(&place).starts_with(private));
+        if !is_private && !only.iter().any(|outer| is_inside(&place.path, &outer.path)) {
+            only.push(place);
+        }
+    }
+    let c_string = |path: &Path| CString::new(path.as_os_str().as_bytes()).ok();
+    let linked = |path: &PathBuf| Some((c_string(path)?, rustix::fs::readlink(path, Vec::new()).ok()?));
+    let mut links: Vec<(CString, CString)> = paths.iter().filter_map(linked).collect();
+    // The other directory for temporary files is the same one, unless something that was granted is in it.
+    if !granted.any(|place| path_of(place).starts_with(OTHER_TEMPORARY)) {
+        links.extend(c_string(Path::new(OTHER_TEMPORARY)).zip(c_string(Path::new(TEMPORARY))));
+    }
+    (Some(only), links)
 }
 
-/// The command as the sandbox executes it. `TMPDIR` is set last, so that nothing overrides it.
+/// The command as the sandbox executes it. The sandbox's own variables are set last, so that nothing overrides them.
 pub(super) fn exec_request(
     profile: &Profile,
     spec: &LaunchSpec,
-    temporary: Option<PathBuf>,
+    own: Vec<(&str, OsString)>,
 ) -> Result<ExecRequest, SandboxError> {
     let mut variables = profile.environment.clone();
     if let Streams::Terminal(_) = spec.streams {
@@ -171,7 +186,7 @@ pub(super) fn exec_request(
         variables.insert("TERM".into(), "xterm-256color".into());
     }
     variables.extend(spec.environment.clone());
-    variables.extend(temporary.map(|directory| ("TMPDIR".into(), directory.into())));
+    variables.extend(own.into_iter().map(|(name, value)| (name.into(), value)));
     let path = variables.get(std::ffi::OsStr::new("PATH")).map_or(DEFAULT_PATH.into(), Clone::clone);
     let programs = match spec.program.as_bytes().contains(&b'/') {
         true => vec![PathBuf::from(&spec.program)],

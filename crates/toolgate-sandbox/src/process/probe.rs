@@ -10,7 +10,7 @@ use super::error::SandboxError;
 use super::instance::SandboxInstance;
 use super::limits::ResourceLimits;
 use super::planning;
-use super::profile::{Profile, Readable, UnixSockets};
+use super::profile::{Profile, UnixSockets};
 use super::setup::bubblewrap;
 use super::zygote::Zygote;
 
@@ -58,7 +58,7 @@ async fn attempt(zygote: &Zygote, tier: Tier) -> Result<(), SandboxError> {
 /// A profile that needs every mechanism: nothing is writable, some paths are masked, and there are no Unix sockets.
 fn plain_profile() -> Profile {
     Profile {
-        readable: Readable::Everything,
+        readable: Profile::system(),
         writable: Vec::new(),
         shown: Vec::new(),
         home: None,

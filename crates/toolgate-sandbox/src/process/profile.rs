@@ -1,6 +1,9 @@
 //! What every command of a workspace is confined to, as plain data. A profile comes from trusted configuration, never from a
 //! model: nothing here is parsed from a call's arguments. What was granted to one command is in its launch spec.
 
+mod git_directory;
+mod toolchains;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -47,7 +50,7 @@ pub struct Profile {
 pub enum Readable {
     /// The whole machine, apart from what is hidden.
     Everything,
-    /// Only these paths. The names of their parents are visible.
+    /// Only these paths. The names of their parents are visible. Those that don't exist are skipped.
     Only(Vec<PathBuf>),
 }
 
@@ -88,6 +91,29 @@ const SHOWN_OF_HOME: &[&str] = &[
     "go",
 ];
 
+/// The system: programs, libraries, settings, and what package managers know of them. Other projects and other people's files
+/// are in none of these.
+const SYSTEM: &[&str] = &[
+    "/bin",
+    "/etc",
+    "/gnu",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix",
+    "/sbin",
+    "/snap",
+    "/sys",
+    "/usr",
+    "/var/lib/apt",
+    "/var/lib/ca-certificates",
+    "/var/lib/dpkg",
+    "/var/lib/pacman",
+    "/var/lib/rpm",
+    "/var/run",
+];
+
 /// Files with secrets of the machine, readable when Toolgate runs as root.
 const MASKED_OF_SYSTEM: &[&str] = &[
     "/etc/gshadow",
@@ -97,21 +123,19 @@ const MASKED_OF_SYSTEM: &[&str] = &[
     "/etc/ssl/private",
     "/etc/sudoers",
     "/etc/sudoers.d",
-    "/root",
-    "/home",
 ];
 
 impl Profile {
-    /// The default profile for `workspace`: the machine can be read, the workspace can be changed, and the home is hidden apart
-    /// from toolchains.
+    /// The default profile for `workspace`: the system can be read, the workspace can be changed, the home is hidden apart from
+    /// toolchains, and nothing else is there.
     pub fn for_workspace(workspace: &Path, home: Option<&Path>) -> Self {
         let shown = SHOWN_OF_HOME.iter().map(PathBuf::from).collect();
         let git = workspace.join(".git");
         let masked = MASKED_OF_SYSTEM.iter().map(PathBuf::from).chain([workspace.join(STATE_DIRECTORY)]);
         Self {
-            readable: Readable::Everything,
+            readable: Self::system(),
             writable: vec![workspace.to_owned()],
-            shown: Vec::new(),
+            shown: git_directory::outside_of(workspace).into_iter().collect(),
             home: home.map(|path| HomeDirectory { path: path.to_owned(), shown }),
             masked: masked.collect(),
             secret: Vec::new(),
@@ -123,6 +147,21 @@ impl Profile {
             roots: vec![workspace.to_owned()],
             staging: None,
         }
+    }
+
+    /// The system's own directories.
+    pub(super) fn system() -> Readable {
+        Readable::Only(SYSTEM.iter().map(PathBuf::from).collect())
+    }
+
+    /// Shows the toolchains that an environment leads to, by `PATH` and by variables such as `JAVA_HOME`.
+    #[must_use]
+    pub fn with_toolchains(mut self, environment: &BTreeMap<OsString, OsString>) -> Self {
+        let system = SYSTEM.iter().map(PathBuf::from);
+        let known: Vec<PathBuf> = system.chain(self.writable.clone()).chain(self.shown.clone()).collect();
+        let home = self.home.as_ref().map(|home| home.path.as_path());
+        self.shown.extend(toolchains::find(environment, home, &known));
+        self
     }
 
     /// The absolute path of a workspace path.

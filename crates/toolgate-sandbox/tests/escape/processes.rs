@@ -8,6 +8,7 @@ mod lingering;
 mod load;
 mod network;
 mod ordinary_work;
+mod read_only;
 mod rehearsal;
 mod resources;
 pub(crate) mod scene;

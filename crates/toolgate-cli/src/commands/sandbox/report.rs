@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use toolgate_contract::StagedChanges;
+use toolgate_contract::{SettledChanges, StagedChanges};
 use toolgate_sandbox::OverlayChanges;
 use toolgate_sandbox::process::Enforcement;
 use toolgate_sandbox::process::requirements;
@@ -13,7 +13,9 @@ use super::preview::RehearsalPreview;
 use crate::commands::Invocation;
 use crate::commands::commit::CommitArgs;
 use crate::exit::Exit;
-use crate::terminal::{BOLD, DIM, MOST_LINES, YELLOW, guarantee, holding_mark, paint, paths, plain};
+use crate::terminal::{BOLD, DIM, MOST_LINES, YELLOW, guarantee, holding_mark, paint, paths, plain, show_quarantined};
+
+const HOW_TO_RELEASE: &str = "`toolgate quarantine` shows and releases it; with --no-quarantine it stays where it is.";
 
 /// How a command ended.
 pub(super) struct SandboxReport {
@@ -23,6 +25,8 @@ pub(super) struct SandboxReport {
     pub(super) denied: Vec<String>,
     /// Its staged changes, if they were staged.
     pub(super) staged: Option<OverlayChanges>,
+    /// What it changed in place, if that was watched.
+    pub(super) settled: Option<SettledChanges>,
 }
 
 impl SandboxReport {
@@ -31,6 +35,7 @@ impl SandboxReport {
         let exit = Exit::Code(u8::try_from(self.code).unwrap_or(1));
         if !invocation.json {
             self.print_confinement(asked.verbose);
+            self.print_quarantined(asked.verbose);
         }
         let Some(mut staged) = self.staged.take() else {
             if invocation.json {
@@ -93,12 +98,28 @@ impl SandboxReport {
         }
     }
 
+    /// Lists what was quarantined, and how to get it back.
+    fn print_quarantined(&self, verbose: bool) {
+        let Some(settled) = &self.settled else { return };
+        show_quarantined("Quarantined, not in the workspace:", &settled.kept_aside, settled.more_kept_aside);
+        if !settled.kept_aside.is_empty() {
+            anstream::eprintln!("{}", paint(DIM, HOW_TO_RELEASE));
+        }
+        if verbose || !settled.kept_aside.is_empty() {
+            settled.notes.iter().for_each(|note| anstream::eprintln!("{}", paint(DIM, plain(note))));
+        }
+    }
+
     fn json(&self) -> Value {
         let report = |report: &toolgate_sandbox::process::GuaranteeReport| json!({ "guarantee": report.guarantee, "holding": report.holding, "reason": report.reason });
         let guarantees: Vec<Value> = self.enforcement.guarantees.iter().map(report).collect();
-        json!({
+        let mut told = json!({
             "exit_code": self.code, "tier": self.enforcement.tier.name(), "guarantees": guarantees,
             "denied": self.denied,
-        })
+        });
+        if let Some(settled) = self.settled.as_ref().filter(|settled| !settled.is_empty()) {
+            told["changes"] = json!(settled);
+        }
+        told
     }
 }

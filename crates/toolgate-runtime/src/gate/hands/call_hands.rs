@@ -48,6 +48,8 @@ pub(super) struct ToolServices {
     pub(super) agents: Option<Arc<dyn Agents>>,
     /// Whether the caller ends with its call, so that nobody would return for a process that continues.
     pub(super) waits: bool,
+    /// Whether policy reads the call's commands as ones that change nothing.
+    pub(super) only_reads: bool,
     /// The call that these services are for.
     pub(super) tool_call_id: String,
     /// Cancels the call.

@@ -137,6 +137,7 @@ impl CallHands {
         let spec = LaunchSpec {
             writable: self.writable(),
             unsandboxed: self.is_unsandboxed(&spec.command),
+            only_reads: self.services.only_reads,
             network: self.services.egress.clone().map_or(NetworkAccess::Off, NetworkAccess::Listed),
             ..spec
         };

@@ -14,7 +14,8 @@ pub(super) fn without_mounts(mut plan: SandboxPlan) -> SandboxPlan {
     hidden.push("/dev".into());
     let starts = match &plan.only {
         None => vec![PathBuf::from("/")],
-        Some(places) => places.iter().map(path_of).collect(),
+        // Programs need the processes' own directory, which is a mount of its own elsewhere.
+        Some(places) => places.iter().map(path_of).chain([PathBuf::from("/proc")]).collect(),
     };
     let mut visible = Vec::new();
     for start in starts {

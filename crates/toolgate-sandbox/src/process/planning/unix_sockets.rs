@@ -1,21 +1,30 @@
 //! The host's Unix sockets. A read-only mount doesn't keep a process from connecting to a socket, and most kernels have nothing
 //! else that would; so each visible socket is hidden.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use super::super::plan::{PinnedPath, TmpfsMount};
 use super::{find, path_of};
 
-/// Every socket with a path that no tmpfs hides anyway.
-pub(super) fn of_host(tmpfs_mounts: &[TmpfsMount], writable: &[PinnedPath]) -> Vec<PinnedPath> {
+/// Every socket with a path that a command can see: in what was granted, or else in what can be read and no tmpfs hides.
+pub(super) fn of_host<'a>(
+    tmpfs_mounts: &[TmpfsMount],
+    granted: impl Iterator<Item = &'a PinnedPath>,
+    only: Option<&[PinnedPath]>,
+) -> Vec<PinnedPath> {
+    let granted: Vec<PathBuf> = granted.map(path_of).collect();
+    let readable: Option<Vec<PathBuf>> = only.map(|only| only.iter().map(path_of).collect());
+    let hidden: Vec<PathBuf> =
+        tmpfs_mounts.iter().map(|tmpfs| PathBuf::from(OsStr::from_bytes(tmpfs.path.to_bytes()))).collect();
+    let lies_in = |places: &[PathBuf], path: &Path| places.iter().any(|place| path.starts_with(place));
+    let can_be_seen = |path: &&Path| {
+        lies_in(&granted, path)
+            || readable.as_ref().is_none_or(|readable| lies_in(readable, path)) && !lies_in(&hidden, path)
+    };
     let table = sockets_of_machine().unwrap_or_default();
     let paths = table.lines().filter_map(|line| line.find(" /").map(|at| Path::new(&line[at + 1..])));
-    let can_be_seen = |path: &&Path| {
-        let inside =
-            |outer: &std::ffi::CString| path.starts_with(Path::new(std::ffi::OsStr::new(&*outer.to_string_lossy())));
-        writable.iter().any(|root| path.starts_with(path_of(root)))
-            || !tmpfs_mounts.iter().any(|tmpfs| inside(&tmpfs.path))
-    };
     paths.filter(can_be_seen).filter_map(find).filter(|place| !place.directory).collect()
 }
 

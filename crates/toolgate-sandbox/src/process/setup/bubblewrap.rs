@@ -84,6 +84,9 @@ fn arguments(plan: &SandboxPlan, program: &CStr) -> Vec<CString> {
     masked.filter(|place| open_no_links(&place.path).is_ok()).for_each(|place| line.mask(place));
     let inner = c_string(format!("/run/{INNER_NAME}"));
     line.pair("--ro-bind", program, &inner);
+    if plan.only.is_some() {
+        line.words("--remount-ro /");
+    }
     line.words("--chdir / --");
     line.0.push(inner);
     line.0

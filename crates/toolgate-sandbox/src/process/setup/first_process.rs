@@ -42,6 +42,8 @@ fn confine_with_namespaces(one: &OneThread, plan: &SandboxPlan, identity: Identi
     die_with_parent()?;
     rustix::process::setsid().during(SetupStep::LeaveSession)?;
     namespaces::map(identity)?;
+    // Through the host's `/proc`, which is read-only later: the files are those of the user namespace of whoever opens them.
+    let inotify_limited = rlimits::limit_inotify();
     // Made in parallel with the mounts. No command runs before we have entered it.
     let network = match plan.network {
         NetworkPlan::Shared => None,
@@ -67,7 +69,9 @@ fn confine_with_namespaces(one: &OneThread, plan: &SandboxPlan, identity: Identi
     seccomp::install(plan)?;
     let watched = watch.is_some();
     handed.extend(watch);
-    Ok((SetupFindings { landlock, own_proc, processes_limited, watched, ..SetupFindings::default() }, handed))
+    let findings =
+        SetupFindings { landlock, own_proc, processes_limited, inotify_limited, watched, ..SetupFindings::default() };
+    Ok((findings, handed))
 }
 
 /// `bwrap` has made the namespaces and mounts already; what is left needs no capability.

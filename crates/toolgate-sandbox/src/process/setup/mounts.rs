@@ -1,5 +1,5 @@
-//! The mount namespace: the whole machine read-only, a tmpfs over what is hidden, and bind mounts of what was granted on
-//! top. Every path is opened once, without following symlinks, and compared with the file that the host saw there. From then
+//! The mount namespace: the system read-only in a root of its own, a tmpfs over what is hidden, and bind mounts of what was
+//! granted on top. Every path is opened once, without following symlinks, and compared with the file that the host saw there. From then
 //! on its descriptor is used, so the path can't be swapped.
 
 use std::ffi::CStr;
@@ -44,7 +44,11 @@ pub(super) fn build(plan: &SandboxPlan) -> Result<MountOutcome, SetupFault> {
     let writable = writable_copies(plan)?;
     let devices = devices::copies()?;
     mount::set(root.as_fd(), READ_ONLY | NO_SETUID | NO_DEVICES).during(SetupStep::MakeReadOnly)?;
-    let proc = own_proc()?;
+    let (own_proc, proc) = match own_proc()? {
+        Some(proc) => (true, Some(proc)),
+        // The host's stays, or is attached to the new root.
+        None => (false, plan.only.as_ref().map(|_| host_proc()).transpose()?),
+    };
     if let Some(only) = &plan.only {
         change_root(only, &plan.links)?;
     }
@@ -73,7 +77,7 @@ pub(super) fn build(plan: &SandboxPlan) -> Result<MountOutcome, SetupFault> {
     if watch.is_none() {
         mask(&plan.secret)?;
     }
-    Ok(MountOutcome { own_proc: proc.is_some(), watch })
+    Ok(MountOutcome { own_proc, watch })
 }
 
 /// Mounts a `resolv.conf` with our nameserver over the machine's. Every nameserver's address leads to the same listener;
@@ -168,6 +172,12 @@ pub(super) fn make_mount_point(path: &CStr, directory: bool) -> Result<OwnedFd, 
         Err(Errno::NOENT) => {}
         other => return other,
     }
+    make_parents(path)?;
+    if directory { make_directory(path) } else { make_file(path) }
+}
+
+/// Creates what is missing of the directories above a path.
+fn make_parents(path: &CStr) -> Result<(), Errno> {
     let bytes = path.to_bytes();
     for (at, _) in bytes.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/') {
         match rustix::fs::mkdir(&bytes[..at], Mode::from_raw_mode(0o755)) {
@@ -175,7 +185,7 @@ pub(super) fn make_mount_point(path: &CStr, directory: bool) -> Result<OwnedFd, 
             Err(error) => return Err(error),
         }
     }
-    if directory { make_directory(path) } else { make_file(path) }
+    Ok(())
 }
 
 /// Creates an empty directory.
@@ -226,7 +236,14 @@ fn own_proc() -> Result<Option<OwnedFd>, SetupFault> {
     }
 }
 
-/// Attaches the sandbox's `/proc`. Without one the host's stays, read-only; or none, if only what was granted can be seen.
+/// A detached bind mount of the host's `/proc`, read-only.
+fn host_proc() -> Result<OwnedFd, SetupFault> {
+    let copy = open_no_links(c"/proc").and_then(|opened| copy_tree(&opened)).during(SetupStep::MountProc)?;
+    mount::set(copy.as_fd(), READ_ONLY | NO_SETUID | NO_DEVICES).during(SetupStep::MountProc)?;
+    Ok(copy)
+}
+
+/// Attaches the sandbox's `/proc`, or the host's. In a root that wasn't changed, the host's is there already, read-only.
 fn attach_proc(proc: Option<&OwnedFd>) -> Result<(), SetupFault> {
     let target = make_mount_point(c"/proc", true).during(SetupStep::MountProc)?;
     proc.map_or(Ok(()), |proc| attach_at(proc, &target)).during(SetupStep::MountProc)
@@ -243,6 +260,7 @@ fn change_root(only: &[PinnedPath], links: &[(std::ffi::CString, std::ffi::CStri
     rustix::mount::unmount(c".", UnmountFlags::DETACH).during(SetupStep::ChangeRoot)?;
     rustix::process::chdir(c"/").during(SetupStep::ChangeRoot)?;
     for (path, target) in links {
+        make_parents(path).during_on(SetupStep::ChangeRoot, path)?;
         rustix::fs::symlink(target.as_c_str(), path.as_c_str()).during_on(SetupStep::ChangeRoot, path)?;
     }
     for (place, copy) in only.iter().zip(granted) {

@@ -3,10 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use toolgate_contract::{Guarantee, GuaranteeLevel, LaunchSpec};
+use toolgate_contract::{ChildProcess, Guarantee, GuaranteeLevel, LaunchSpec};
 use toolgate_sandbox::process::Readable;
 
-use super::scene::{SECRET, attack, sh};
+use super::scene::{SECRET, attack, finish, sh};
 
 attack! {
     fn secrets_of_the_home_cannot_be_read(scene) {
@@ -75,10 +75,14 @@ attack! {
             assert!(scene.outside(&line).worked(), "it works without a sandbox: {line}");
         }
         fs::write(outside.join("secret"), SECRET).unwrap();
-        for line in ["echo x >> {}/secret", "echo x > {}/another", "mkdir {}/second", "mv {}/secret {}/m", "rm -f {}/secret", "ln {}/secret link", ": > {}/secret"] {
+        let mut shown = scene.profile();
+        shown.shown.push(outside.clone());
+        for line in ["echo x >> {}/secret", "echo x > {}/another", "mkdir {}/second", "mv {}/secret {}/m", "rm {}/secret", "ln {}/secret link", ": > {}/secret"] {
             let line = line.replace("{}", outside.to_str().unwrap());
-            let inside = scene.inside(&line);
-            assert!(!inside.worked(), "{line}: {inside:?}");
+            for profile in [&scene.profile(), &shown] {
+                let inside = scene.inside_with(profile, &line);
+                assert!(!inside.worked(), "{line}: {inside:?}");
+            }
         }
         assert_eq!(fs::read_to_string(outside.join("secret")).unwrap(), SECRET);
         assert!(!outside.join("another").exists() && !outside.join("second").exists());
@@ -94,8 +98,11 @@ attack! {
             assert!(scene.outside(line).worked(), "it works without a sandbox: {line}");
         }
         fs::set_permissions(secret, fs::Permissions::from_mode(0o640)).unwrap();
+        // Where it can be seen: what is hidden can't be changed anyway.
+        let mut profile = scene.profile();
+        profile.shown.push(scene.path("outside"));
         for line in &lines {
-            let inside = scene.inside(line);
+            let inside = scene.inside_with(&profile, line);
             assert_eq!(inside.worked(), !scene.has_namespaces(), "{line}: {inside:?}");
         }
         if scene.has_namespaces() {
@@ -112,6 +119,73 @@ attack! {
         let inside = scene.inside(line);
         assert_eq!(inside.worked(), scene.has_namespaces(), "it has a home of its own, if there are mounts: {inside:?}");
         assert!(!scene.path("home/.bashrc").exists());
+    }
+}
+
+attack! {
+    fn other_projects_cannot_be_seen(scene) {
+        let (outside, base) = (scene.path("outside"), scene.path(""));
+        let line = |directory: &std::path::Path| format!("cat {0}/secret; ls {0}", directory.display());
+        assert!(scene.outside(&line(&outside)).output.contains(SECRET), "it works without a sandbox");
+        let inside = scene.inside(&line(&outside));
+        assert!(!inside.worked() && inside.output.is_empty(), "{inside:?}");
+        // The way to the workspace is there, and nothing beside it.
+        if scene.has_namespaces() {
+            let siblings = scene.inside(&format!("ls -A {}; ls -A /srv /mnt /media /boot /opt 2>/dev/null", base.display()));
+            assert_eq!(siblings.output, "home\nworkspace\n", "{siblings:?}");
+        }
+        let mut profile = scene.profile();
+        profile.shown.push(outside.clone());
+        let shown = scene.inside_with(&profile, &line(&outside));
+        assert!(shown.worked() && shown.output.contains(SECRET), "a configured root can be read: {shown:?}");
+    }
+}
+
+attack! {
+    fn a_command_that_looked_outside_is_told_how_to_see_more(scene) {
+        let (outside, workspace) = (scene.path("outside"), scene.workspace());
+        let reasons = |line: &str| {
+            scene.runtime.block_on(async {
+                let child = scene.sandbox.launch(&scene.profile(), &sh(line)).await.unwrap();
+                let errors = finish(&child).await.errors;
+                child.denials(&errors).into_iter().map(|denial| denial.reason).collect::<Vec<String>>()
+            })
+        };
+        for place in [format!("{}/secret", outside.display()), format!("{}/missing", outside.display()), "../outside/secret".into()] {
+            let told = reasons(&format!("cat {place}"));
+            let root = format!("path = \"{}\"", outside.display());
+            assert!(matches!(&told[..], [reason] if reason.contains(&place) && reason.contains(&root)), "{place}: {told:?}");
+        }
+        for place in ["missing", "/usr/missing", "/etc/missing", &format!("{}/missing", workspace.display())] {
+            assert_eq!(reasons(&format!("cat {place}")), Vec::<String>::new(), "{place}");
+        }
+    }
+}
+
+attack! {
+    fn a_linked_worktree_has_its_repository_and_a_forged_one_has_not(scene) {
+        let git = "git -c user.name=a -c user.email=a@example.com -c init.defaultBranch=main";
+        let main = scene.path("outside/main");
+        let made = scene.outside(&format!(
+            "rm -rf {1}/.env && {0} init -q {2} && cd {2} && {0} commit -q --allow-empty -m first && rmdir {1} && {0} worktree add -q {1} 2>&1",
+            git, scene.workspace().display(), main.display()
+        ));
+        assert!(made.worked(), "{made:?}");
+        let inside = scene.inside("git log --format=%s");
+        assert!(inside.worked() && inside.output == "first\n", "{inside:?}");
+        fs::write(main.join("private"), SECRET).unwrap();
+        let beside = scene.inside(&format!("cat {}/private", main.display()));
+        assert!(!beside.worked() && beside.output.is_empty(), "only the repository is shown: {beside:?}");
+        // A `.git` file that came with a repository names another one, which knows nothing of it.
+        let victim = scene.path("outside/victim");
+        assert!(scene.outside(&format!("{git} init -q {0} && mkdir -p {0}/.git/worktrees/x", victim.display())).worked());
+        fs::write(victim.join(".git/secret"), SECRET).unwrap();
+        for target in [".git/worktrees/x", ".git"] {
+            let forged = format!("gitdir: {}/{target}\n", victim.display());
+            fs::write(scene.workspace().join(".git"), forged).unwrap();
+            let inside = scene.inside(&format!("cat {}/.git/secret", victim.display()));
+            assert!(!inside.worked() && inside.output.is_empty(), "{target}: {inside:?}");
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Using up the machine: processes, memory, disk.
 
-use toolgate_contract::{ChildProcess, Guarantee, GuaranteeLevel, Output};
+use toolgate_contract::{ChildProcess, Guarantee, GuaranteeLevel, Output, Streams};
 use toolgate_sandbox::process::{ChildExit, ResourceLimits, Sandbox, SandboxOptions, Tier};
 
 use super::scene::{Scene, attack, sh, user};
@@ -100,5 +100,25 @@ attack! {
             let inside = scene.inside_with(&profile, line);
             assert!(!inside.worked(), "{inside:?}");
         }
+    }
+}
+
+attack! {
+    fn inotify_instances_are_left_to_others(scene) {
+        // Bubblewrap and Landlock alone leave no way to limit them, and the report says so.
+        let limited = scene.start("true").enforcement().guarantees.iter().all(|report| !report.reason.contains("inotify"));
+        assert_eq!(limited, scene.tier == Tier::Namespaces);
+        if !limited {
+            return;
+        }
+        let code = "import ctypes; libc = ctypes.CDLL(None); made = 0\nwhile libc.inotify_init() >= 0: made += 1\nprint(made, flush=True)\ninput()";
+        let spec = sh(format!("python3 -c '{code}'")).streams(Streams::Input);
+        let child = scene.runtime.block_on(scene.sandbox.launch(&scene.profile(), &spec)).unwrap();
+        let Some(Output::Out(made)) = scene.runtime.block_on(child.output()) else { panic!("it says how many it made") };
+        let made: u64 = String::from_utf8(made).unwrap().trim().parse().unwrap();
+        let of_user: u64 = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_instances").unwrap().trim().parse().unwrap();
+        assert!(made >= 1 && made <= of_user / 4, "{made} of {of_user}");
+        let ours: Vec<_> = (0..8).map(|_| rustix::fs::inotify::init(rustix::fs::inotify::CreateFlags::CLOEXEC)).collect();
+        assert!(ours.iter().all(Result::is_ok), "{ours:?}");
     }
 }
