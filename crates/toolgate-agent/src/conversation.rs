@@ -2,9 +2,10 @@
 //! are replaced by a line that names the artifact with the full text; nothing is lost.
 
 use serde_json::json;
-use toolgate_contract::{Artifacts, ToolError};
+use toolgate_contract::{Artifacts, MaskedPart, ToolError};
 
-use crate::model::{ConversationEntry, ModelAnswer, Observation};
+use crate::model::ConversationEntry;
+use crate::past_conversation::PastConversation;
 
 /// Results of this many last turns always stay.
 const PROTECTED_TURNS: usize = 2;
@@ -31,20 +32,33 @@ pub(crate) struct Conversation {
     rate: f64,
     /// Whether the model accepts images.
     shows_images: bool,
+    /// How many answers the model gave, those in a summary included.
+    answers: u64,
 }
 
-/// How much was replaced.
+/// What was replaced.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct MaskedAmount {
-    pub(crate) results: u64,
-    pub(crate) bytes: u64,
+pub(crate) struct Masked {
+    pub(crate) parts: Vec<MaskedPart>,
+}
+
+impl Masked {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.parts.iter().map(|part| part.bytes).sum()
+    }
 }
 
 impl Conversation {
     pub(crate) fn new(context_tokens: u64, fixed_bytes: usize) -> Self {
         let rate = 0.25;
         let fixed = (fixed_bytes as f64 * rate) as u64;
-        Self { entries: Vec::new(), bytes: 0, context_tokens, fixed, rate, shows_images: true }
+        Self { entries: Vec::new(), bytes: 0, context_tokens, fixed, rate, shows_images: true, answers: 0 }
+    }
+
+    /// Continues an earlier conversation.
+    pub(crate) fn restore(&mut self, past: PastConversation) {
+        self.bytes = past.entries.iter().map(size).sum();
+        (self.entries, self.answers) = (past.entries, past.answers);
     }
 
     /// Updates the rate by the token count of the last request.
@@ -59,13 +73,24 @@ impl Conversation {
         if !self.shows_images {
             remove_images(&mut entry);
         }
+        self.answers += u64::from(matches!(entry, ConversationEntry::Answered(_)));
         self.bytes += size(&entry);
         self.entries.push(entry);
+    }
+
+    /// How many answers the model gave so far.
+    pub(crate) fn answers(&self) -> u64 {
+        self.answers
     }
 
     /// All entries.
     pub(crate) fn entries(&self) -> &[ConversationEntry] {
         &self.entries
+    }
+
+    /// All entries, to go on with later.
+    pub(crate) fn into_entries(self) -> Vec<ConversationEntry> {
+        self.entries
     }
 
     /// Total bytes of the conversation.
@@ -91,8 +116,8 @@ impl Conversation {
     }
 
     /// Replaces old results, oldest first, until enough is free; if that isn't enough, also the arguments of old calls.
-    pub(crate) fn make_room(&mut self, artifacts: &dyn Artifacts) -> Result<MaskedAmount, ToolError> {
-        let mut masked = MaskedAmount::default();
+    pub(crate) fn make_room(&mut self, artifacts: &dyn Artifacts) -> Result<Masked, ToolError> {
+        let mut masked = Masked::default();
         if !self.is_too_long() {
             return Ok(masked);
         }
@@ -105,13 +130,9 @@ impl Conversation {
             }
             let entry = &mut self.entries[index];
             let before = size(entry);
-            match entry {
-                ConversationEntry::Observed(observations) => {
-                    observations.iter_mut().try_for_each(|observation| mask(observation, artifacts, &mut masked))?;
-                }
-                ConversationEntry::Answered(answer) => mask_arguments(answer, artifacts, &mut masked)?,
-                ConversationEntry::Told(_) => {}
-            }
+            let parts = parts_to_mask(entry, index, artifacts)?;
+            parts.iter().for_each(|part| mask(entry, part));
+            masked.parts.extend(parts);
             self.bytes = self.bytes - before + size(entry);
         }
         Ok(masked)
@@ -139,47 +160,72 @@ fn remove_images(entry: &mut ConversationEntry) -> bool {
     any
 }
 
-fn mask(observation: &mut Observation, artifacts: &dyn Artifacts, masked: &mut MaskedAmount) -> Result<(), ToolError> {
-    if !observation.images.is_empty() {
-        masked.results += 1;
-        masked.bytes += observation.images.drain(..).map(|image| image.data.len() as u64).sum::<u64>();
-        observation.text.push_str("\n[The image was removed to save context. Call the tool again to see it.]");
+/// What can be removed from an entry, after its text was stored.
+fn parts_to_mask(
+    entry: &ConversationEntry,
+    index: usize,
+    artifacts: &dyn Artifacts,
+) -> Result<Vec<MaskedPart>, ToolError> {
+    let mut parts = Vec::new();
+    let mut store = |item: usize, text: &str, mime: &str| -> Result<(), ToolError> {
+        if text.len() >= MIN_REPLACED_BYTES {
+            let artifact = Some(artifacts.store(text.as_bytes(), mime)?.id);
+            parts.push(MaskedPart { entry: index, item, artifact, bytes: text.len() as u64 });
+        }
+        Ok(())
+    };
+    match entry {
+        ConversationEntry::Told(_) => {}
+        ConversationEntry::Answered(answer) => {
+            for (item, call) in answer.calls.iter().enumerate() {
+                // The arguments of a call can contain an entire file.
+                store(item, &call.arguments_or_empty().to_string(), "application/json")?;
+            }
+        }
+        ConversationEntry::Observed(observations) => {
+            for (item, observation) in observations.iter().enumerate().filter(|(_, seen)| seen.artifact.is_none()) {
+                store(item, &observation.text, "text/plain; charset=utf-8")?;
+            }
+            let images = observations.iter().enumerate().filter(|(_, seen)| !seen.images.is_empty());
+            parts.extend(images.map(|(item, seen)| {
+                let bytes = seen.images.iter().map(|image| image.data.len() as u64).sum();
+                MaskedPart { entry: index, item, artifact: None, bytes }
+            }));
+        }
     }
-    if observation.text.len() < MIN_REPLACED_BYTES || observation.artifact.is_some() {
-        return Ok(());
-    }
-    let stored = artifacts.store(observation.text.as_bytes(), "text/plain; charset=utf-8")?;
-    masked.results += 1;
-    masked.bytes += observation.text.len() as u64;
-    observation.text = format!(
-        "[This result of `{}` was removed to save context: {} bytes. Read it again with artifact {{\"id\":\"{}\"}}.]",
-        observation.name,
-        observation.text.len(),
-        stored.id
-    );
-    observation.artifact = Some(stored.id);
-    Ok(())
+    Ok(parts)
 }
 
-/// The arguments of a call can contain an entire file.
-fn mask_arguments(
-    answer: &mut ModelAnswer,
-    artifacts: &dyn Artifacts,
-    masked: &mut MaskedAmount,
-) -> Result<(), ToolError> {
-    for call in &mut answer.calls {
-        let text = call.arguments_or_empty().to_string();
-        if text.len() < MIN_REPLACED_BYTES {
-            continue;
+/// Removes one part from its entry; a line in its place says where it is now.
+pub(crate) fn mask(entry: &mut ConversationEntry, part: &MaskedPart) {
+    match (entry, &part.artifact) {
+        (ConversationEntry::Observed(observations), artifact) => {
+            let Some(observation) = observations.get_mut(part.item) else { return };
+            match artifact {
+                Some(id) => {
+                    observation.text = format!(
+                        "[This result of `{}` was removed to save context: {} bytes. Read it again with artifact \
+                         {{\"id\":\"{id}\"}}.]",
+                        observation.name, part.bytes
+                    );
+                    observation.artifact = Some(id.clone());
+                }
+                None => {
+                    observation.images.clear();
+                    let note = "\n[The image was removed to save context. Call the tool again to see it.]";
+                    observation.text.push_str(note);
+                }
+            }
         }
-        let stored = artifacts.store(text.as_bytes(), "application/json")?;
-        masked.results += 1;
-        masked.bytes += text.len() as u64;
-        call.args = Ok(json!({ "taken_out": format!("{} bytes, now in artifact {}", text.len(), stored.id) }));
-        // The provider's own form still contains them.
-        answer.raw.clear();
+        (ConversationEntry::Answered(answer), Some(id)) => {
+            if let Some(call) = answer.calls.get_mut(part.item) {
+                call.args = Ok(json!({ "taken_out": format!("{} bytes, now in artifact {id}", part.bytes) }));
+            }
+            // The provider's own form still contains them.
+            answer.raw.clear();
+        }
+        (ConversationEntry::Answered(_) | ConversationEntry::Told(_), _) => {}
     }
-    Ok(())
 }
 
 fn size(entry: &ConversationEntry) -> usize {
@@ -204,7 +250,7 @@ mod tests {
     use toolgate_dialects::ToolCallKind;
 
     use super::*;
-    use crate::model::InlineImage;
+    use crate::model::{InlineImage, Observation};
 
     /// Short texts and images are replaced without being stored.
     struct NothingToKeep;
@@ -238,7 +284,7 @@ mod tests {
         }
         assert!(conversation.is_too_long());
         let masked = conversation.make_room(&NothingToKeep).unwrap();
-        assert_eq!(masked, MaskedAmount { results: 4, bytes: 400_000 });
+        assert_eq!((masked.parts.len(), masked.bytes()), (4, 400_000));
         let left: Vec<usize> = conversation
             .entries()
             .iter()

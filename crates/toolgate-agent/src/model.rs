@@ -52,6 +52,8 @@ pub struct ModelRequest<'a> {
     pub system: &'a str,
     /// The conversation so far.
     pub entries: &'a [ConversationEntry],
+    /// How many answers the model gave in this conversation, those that are no longer in it included.
+    pub answers: u64,
     /// The tools it may call.
     pub tools: &'a [Declaration],
 }

@@ -55,7 +55,10 @@ pub use durability::Durability;
 pub use effect::{Access, Effect, Permission};
 pub use egress::{Denial, EgressPolicy};
 pub use error::{ErrorClass, ErrorCode, ToolError};
-pub use event::{ApprovalScope, CallEnding, Event, EventPayload, ProcessOutput, RefusedRequest, RunFacts};
+pub use event::{
+    ApprovalScope, CallEnding, Event, EventPayload, MaskedPart, MessageOrigin, ModelCall, ProcessOutput,
+    RefusedRequest, RunFacts,
+};
 pub use event_origin::EventOrigin;
 pub use file_name::{escape_path, unescape_path};
 pub use files::{

@@ -42,6 +42,7 @@ impl AgentLoop {
             system: &self.system,
             entries: self.conversation.entries(),
             tools: &self.tools,
+            answers: self.conversation.answers(),
         };
         let mut stream =
             RedactingTextStream::new(self.context.listener.as_ref(), self.identity(), self.context.gate.redactor());

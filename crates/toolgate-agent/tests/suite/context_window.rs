@@ -32,7 +32,7 @@ async fn old_results_are_replaced_and_can_be_read_back() {
     let outcome = work(&world, Arc::new(Improvising::new(turns)), AgentLimits { context: 20_000, ..controls() }).await;
     assert_eq!(outcome.finish, FinishReason::Answered, "{}", outcome.summary);
     let masked = |event: &toolgate_contract::Event| match event.payload {
-        EventPayload::ContextMasked { results, bytes } => Some((results, bytes)),
+        EventPayload::ContextMasked { results, bytes, .. } => Some((results, bytes)),
         _ => None,
     };
     let events = world.events();

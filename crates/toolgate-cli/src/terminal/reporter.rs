@@ -61,7 +61,12 @@ impl Reporter {
         let used = paint(DIM, format!("{} turns, {tokens} tokens, {seconds:.1} s · {run}", outcome.turns));
         let line = match outcome.finish {
             FinishReason::Answered => format!("{} {used}", paint(GREEN, "✓ answered")),
-            finish => format!("{} {}\n{used}", paint(RED, format!("✗ {finish}:")), plain(&outcome.summary)),
+            finish => format!(
+                "{} {}\n{used}\n{}",
+                paint(RED, format!("✗ {finish}:")),
+                plain(&outcome.summary),
+                paint(DIM, "to go on: toolgate run --continue")
+            ),
         };
         state.print(&[line]);
         state.erase();
