@@ -2,6 +2,7 @@
 //! [`AgentLoop::round`].
 
 mod ask_model;
+mod make_room;
 mod perform_calls;
 
 use std::sync::Arc;
@@ -166,7 +167,7 @@ impl AgentLoop {
     /// One round of model and tools.
     async fn round(&mut self) -> Result<Option<String>, EarlyStop> {
         self.read_messages()?;
-        self.make_room()?;
+        self.make_room().await?;
         let answer = self.ask().await?;
         self.tokens += answer.tokens;
         self.context.budget.spend(answer.tokens);
@@ -230,23 +231,6 @@ impl AgentLoop {
         self.record(EventPayload::ModelTold { text: self.redacted(&text), by })?;
         self.conversation.push(ConversationEntry::Told(text));
         Ok(())
-    }
-
-    /// Replaces old results when the conversation exceeds the context window.
-    fn make_room(&mut self) -> Result<(), EarlyStop> {
-        let masked = self.conversation.make_room(self.session.artifacts.as_ref());
-        let masked = masked.map_err(|error| EarlyStop::new(FinishReason::Unrecorded, error.message))?;
-        if !masked.parts.is_empty() {
-            let (results, bytes) = (masked.parts.len() as u64, masked.bytes());
-            self.record(EventPayload::ContextMasked { results, bytes, parts: masked.parts })?;
-        }
-        match self.conversation.is_too_long() {
-            false => Ok(()),
-            true => Err(EarlyStop::new(
-                FinishReason::ContextLimit,
-                "The conversation no longer fits into the context window. Split the task, or raise --context-tokens.",
-            )),
-        }
     }
 
     /// Records an answer with the ids of its calls, before any of them starts.

@@ -1,5 +1,6 @@
-//! The conversation that the model is shown, kept within its context window. When it is too long, the oldest results
-//! are replaced by a line that names the artifact with the full text; nothing is lost.
+//! The conversation that the model is shown, kept within its context window. When it is too long, the model summarizes
+//! the oldest turns; where it can't, their results are replaced by a line that names the artifact with the full text.
+//! Nothing is lost: the record has every message, and results stay readable as artifacts.
 
 use serde_json::json;
 use toolgate_contract::{Artifacts, MaskedPart, ToolError};
@@ -14,9 +15,8 @@ const MIN_REPLACED_BYTES: usize = 400;
 /// The part of the context that is freed once the conversation is too long, so that the beginning stays the same for a
 /// while and a provider's cache remains valid.
 const FREED_SHARE: f64 = 0.4;
-
-/// The size of an image, in bytes of text: providers count some 1,500 tokens for one of the usual size.
-const IMAGE_BYTES: usize = 6_000;
+/// The part of a conversation that is kept when the provider says that it is too long, whatever we counted.
+const REFUSED_SHARE: f64 = 0.8;
 
 /// A conversation, and how much of it fits into the model's context window.
 #[derive(Debug)]
@@ -35,6 +35,18 @@ pub(crate) struct Conversation {
     /// How many answers the model gave, those in a summary included.
     answers: u64,
 }
+
+/// What the model is asked for when the conversation is too long.
+pub(crate) const SUMMARIZE: &str = "\
+The conversation is getting too long. Write a summary that will replace everything above, for yourself: you will go on \
+with the work from it, and see nothing else of what is above. Say, in this order: what the person asked for, word for \
+word where it matters; what was decided and why; what was done, with every path that was changed; what was found out, \
+with the facts that are still needed; what failed; what is left to do. Don't call a tool.";
+
+/// The longest text of a result that is shown for a summary, in bytes.
+const SUMMARIZED_RESULT_BYTES: usize = 4_000;
+/// How many results of the summarized turns are named as artifacts.
+const NAMED_RESULTS: usize = 40;
 
 /// What was replaced.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -57,7 +69,7 @@ impl Conversation {
 
     /// Continues an earlier conversation.
     pub(crate) fn restore(&mut self, past: PastConversation) {
-        self.bytes = past.entries.iter().map(size).sum();
+        self.bytes = past.entries.iter().map(ConversationEntry::bytes).sum();
         (self.entries, self.answers) = (past.entries, past.answers);
     }
 
@@ -74,7 +86,7 @@ impl Conversation {
             remove_images(&mut entry);
         }
         self.answers += u64::from(matches!(entry, ConversationEntry::Answered(_)));
-        self.bytes += size(&entry);
+        self.bytes += entry.bytes();
         self.entries.push(entry);
     }
 
@@ -102,7 +114,7 @@ impl Conversation {
     pub(crate) fn stop_showing_images(&mut self) -> bool {
         self.shows_images = false;
         let left_out = self.entries.iter_mut().map(remove_images).fold(false, |any, this| any | this);
-        self.bytes = self.entries.iter().map(size).sum();
+        self.bytes = self.entries.iter().map(ConversationEntry::bytes).sum();
         left_out
     }
 
@@ -129,13 +141,76 @@ impl Conversation {
                 break;
             }
             let entry = &mut self.entries[index];
-            let before = size(entry);
+            let before = entry.bytes();
             let parts = parts_to_mask(entry, index, artifacts)?;
             parts.iter().for_each(|part| mask(entry, part));
             masked.parts.extend(parts);
-            self.bytes = self.bytes - before + size(entry);
+            self.bytes = self.bytes - before + entry.bytes();
         }
         Ok(masked)
+    }
+
+    /// Lowers the size of the context window after the provider refused the conversation as too long.
+    pub(crate) fn was_refused_as_too_long(&mut self) {
+        let kept = (self.bytes as f64 * self.rate * REFUSED_SHARE) as u64;
+        self.context_tokens = self.context_tokens.min(self.fixed + kept);
+    }
+
+    /// How many of the oldest entries a summary would replace; none if that is too little to be worth it.
+    pub(crate) fn summarizable(&self) -> Option<usize> {
+        let turns =
+            self.entries.iter().enumerate().filter(|(_, entry)| matches!(entry, ConversationEntry::Answered(_)));
+        let first_protected = turns.map(|(index, _)| index).rev().nth(PROTECTED_TURNS - 1)?;
+        let bytes: usize = self.entries[..first_protected].iter().map(ConversationEntry::bytes).sum();
+        (bytes >= self.bytes / 3).then_some(first_protected)
+    }
+
+    /// The oldest entries as they are shown to the model for a summary: long results are shortened, so that they fit.
+    pub(crate) fn to_summarize(&self, entries: usize) -> Vec<ConversationEntry> {
+        let mut oldest = self.entries[..entries].to_vec();
+        for entry in &mut oldest {
+            let ConversationEntry::Observed(observations) = entry else { continue };
+            for observation in observations {
+                observation.images.clear();
+                if observation.text.len() > SUMMARIZED_RESULT_BYTES {
+                    observation.text.truncate(observation.text.floor_char_boundary(SUMMARIZED_RESULT_BYTES));
+                    observation.text.push_str("\n[the rest is left out]");
+                }
+            }
+        }
+        oldest.push(ConversationEntry::Told(SUMMARIZE.into()));
+        oldest
+    }
+
+    /// The text that stands in place of the oldest entries: the model's summary, and where their results are.
+    pub(crate) fn summary_text(
+        &self,
+        entries: usize,
+        summary: &str,
+        artifacts: &dyn Artifacts,
+    ) -> Result<String, ToolError> {
+        let mut stored = Vec::new();
+        for (index, entry) in self.entries[..entries].iter().enumerate() {
+            let ConversationEntry::Observed(observations) = entry else { continue };
+            let parts = parts_to_mask(entry, index, artifacts)?;
+            for (item, observation) in observations.iter().enumerate() {
+                let new = parts.iter().find(|part| part.item == item).and_then(|part| part.artifact.as_ref());
+                stored.extend(new.or(observation.artifact.as_ref()).map(|id| format!("- {}: {id}", observation.name)));
+            }
+        }
+        let named = &stored[stored.len().saturating_sub(NAMED_RESULTS)..];
+        let mut text = format!("[Summary of the conversation so far, which was too long to keep:]\n\n{summary}");
+        if !named.is_empty() {
+            text.push_str("\n\n[Results of calls until then, readable with artifact {\"id\":\"…\"}:]\n");
+            text.push_str(&named.join("\n"));
+        }
+        Ok(text)
+    }
+
+    /// Replaces the oldest entries.
+    pub(crate) fn replace_oldest(&mut self, entries: usize, text: String) {
+        self.entries.splice(..entries, [ConversationEntry::Told(text)]);
+        self.bytes = self.entries.iter().map(ConversationEntry::bytes).sum();
     }
 
     /// The positions of results that may be replaced.
@@ -225,20 +300,6 @@ pub(crate) fn mask(entry: &mut ConversationEntry, part: &MaskedPart) {
             answer.raw.clear();
         }
         (ConversationEntry::Answered(_) | ConversationEntry::Told(_), _) => {}
-    }
-}
-
-fn size(entry: &ConversationEntry) -> usize {
-    match entry {
-        ConversationEntry::Told(text) => text.len(),
-        ConversationEntry::Answered(answer) => {
-            let calls =
-                answer.calls.iter().map(|call| call.name.len() + call.arguments_or_empty().to_string().len() + 20);
-            answer.text.len() + calls.sum::<usize>()
-        }
-        ConversationEntry::Observed(observations) => {
-            observations.iter().map(|seen| seen.text.len() + seen.images.len() * IMAGE_BYTES + 20).sum()
-        }
     }
 }
 

@@ -138,6 +138,7 @@ async fn a_server_that_falls_silent_is_asked_again() {
     let failures = model_failures(&world);
     assert_eq!(failures.len(), 1, "{failures:?}");
     assert!(failures[0].0.contains("sent nothing") && failures[0].1.is_some(), "{failures:?}");
+    assert!(failures[0].0.contains(&server.url), "the address is named: {failures:?}");
 }
 
 #[tokio::test]

@@ -18,18 +18,18 @@ use toolgate_testkit::{FailingRecorder, TestWorkspace, WritingTool};
 use crate::world::controls;
 
 /// Follows a script, and keeps what it was shown.
-struct Watched {
+pub(crate) struct Watched {
     inner: ScriptedModel,
     shown: Mutex<Vec<Vec<ConversationEntry>>>,
 }
 
 impl Watched {
-    fn new(script: &str) -> Arc<Self> {
+    pub(crate) fn new(script: &str) -> Arc<Self> {
         let inner = ScriptedModel::new(ModelScript::parse(script).unwrap());
         Arc::new(Self { inner, shown: Mutex::default() })
     }
 
-    fn shown(&self) -> Vec<Vec<ConversationEntry>> {
+    pub(crate) fn shown(&self) -> Vec<Vec<ConversationEntry>> {
         self.shown.lock().unwrap().clone()
     }
 }

@@ -92,14 +92,9 @@ pub(crate) struct RunArgs {
 impl RunArgs {
     pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
         let (task, controls) = (self.task()?, self.controls()?);
-        let (model, key) = self.model.open()?;
+        let opened = self.model.open(&invocation.location.load()?.settings.model)?;
         let kinds = agent_kinds::user_agent_kinds(&invocation.location.config)?;
-        let secrets = key
-            .as_ref()
-            .and_then(toolgate_agent::model::ApiKey::telling)
-            .map(|key| ("the model's key".to_owned(), key.to_owned()));
-        let workspace =
-            open_workspace_with(&invocation.location, toolgate_agent::tools(), secrets.into_iter().collect())?;
+        let workspace = open_workspace_with(&invocation.location, toolgate_agent::tools(), opened.secrets())?;
         let run = resume::find(&workspace, self.continues, self.resume.as_deref())?;
         let choice = RunChoice { run, session: self.session.clone(), front_end: "agent" };
         let recorded = workspace.begin(&choice)?;
@@ -113,7 +108,7 @@ impl RunArgs {
             let _ticking = watching.reporter.clone().map(Reporter::tick);
             let words = workspace_instructions(&workspace, &session, invocation).await;
             let processes = Arc::clone(&session.processes);
-            let agent = Agent::new(model, Arc::clone(&workspace.gate), session, controls);
+            let agent = Agent::new(opened.model, Arc::clone(&workspace.gate), session, controls);
             let agent = agent.with_text_sink(watching.listener).with_kinds(kinds).with_workspace_instructions(words);
             let agent = match past {
                 Some(past) => agent.continuing(past),
@@ -129,7 +124,7 @@ impl RunArgs {
         recorded.run.end().context("the end of the run couldn't be recorded")?;
         workspace.finish();
         if let Some(reporter) = &watching.reporter {
-            reporter.end(&outcome, &recorded.run.id);
+            reporter.end(&outcome, &recorded.run.id, opened.settings.cost(outcome.tokens));
         }
         print_answer(&outcome, invocation);
         Ok(Exit::of_finish(outcome.finish))

@@ -53,6 +53,10 @@ impl Transcript {
                     ),
                 )]
             }
+            EventPayload::ContextSummarized { .. } => vec![paint(
+                DIM,
+                "the model summarized the older turns to make room; their results are stored as artifacts",
+            )],
             EventPayload::Display(message) => {
                 let (mark, style) = level(message.level);
                 let title = message.title.as_ref().map(|title| format!("{}  ", paint(BOLD, plain(title))));

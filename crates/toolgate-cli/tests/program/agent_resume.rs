@@ -118,3 +118,18 @@ fn a_kill_at_any_point_repeats_nothing_unnoticed() {
         }
     }
 }
+
+#[test]
+fn the_model_and_its_price_come_from_the_users_configuration() {
+    let script = "[[turns]]\ntokens = { input = 1000000, output = 100000 }\ntext = \"Hello.\"\n".repeat(2);
+    let world = World::new().file("script.toml", script);
+    world.put(
+        &world.user_config(),
+        "[model]\ndefault = 'scripted:script.toml'\ninput_price = 2\noutput_price = 10\ncurrency = '€'\n",
+    );
+    let said = world.run(&["run", "Hi."]);
+    assert_eq!((said.code, said.out.as_str()), (0, "Hello.\n"), "{said:?}");
+    assert!(said.err.contains("1,100,000 tokens, €3.00"), "{said:?}");
+    let said = world.run(&["run", "Hi.", "--model", "scripted:./script.toml"]);
+    assert!(said.code == 0 && !said.err.contains('€'), "another model has no known price: {said:?}");
+}
