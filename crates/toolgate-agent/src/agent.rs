@@ -10,8 +10,10 @@ use crate::agent_loop::{AgentLoop, AgentRole};
 use crate::circuit_breaker::CircuitBreaker;
 use crate::definition::AgentDefinition;
 use crate::limits::{AgentLimits, Budget};
+use crate::message_queue::MessageQueue;
 use crate::model::{MAIN_AGENT, Model};
 use crate::outcome::AgentOutcome;
+use crate::past_conversation::PastConversation;
 use crate::text_sink::{DiscardText, TextSink};
 
 /// A model that works on a task through the gate.
@@ -32,6 +34,9 @@ use crate::text_sink::{DiscardText, TextSink};
 pub struct Agent {
     context: TaskContext,
     session: Session,
+    messages: Arc<MessageQueue>,
+    /// The conversation so far.
+    past: Option<PastConversation>,
 }
 
 /// What all agents of one task share.
@@ -64,7 +69,29 @@ impl Agent {
             workspace_instructions: None,
             started: AtomicU32::new(0),
         };
-        Self { context, session }
+        Self { context, session, messages: Arc::default(), past: None }
+    }
+
+    /// Continues an earlier conversation with its next task.
+    #[must_use]
+    pub fn continuing(mut self, past: PastConversation) -> Self {
+        self.past = Some(past);
+        self
+    }
+
+    /// Messages to the agent while it works; it reads them before its next turn.
+    pub fn messages(&self) -> Arc<MessageQueue> {
+        Arc::clone(&self.messages)
+    }
+
+    /// Goes on with another model.
+    pub fn set_model(&mut self, model: Arc<dyn Model>) {
+        self.context.model = model;
+    }
+
+    /// The session in which it works.
+    pub fn session(&self) -> &Session {
+        &self.session
     }
 
     /// Sets the sink that receives the model's text while it is written.
@@ -91,12 +118,39 @@ impl Agent {
         self
     }
 
-    /// Works on a task until there is an answer, a limit is reached, or the task is cancelled. The time limit starts
+    /// Works on a task until there is an answer, a limit is reached, or the task is cancelled. The limits count from
     /// now.
     pub async fn work(mut self, task: &str, cancel: CancellationToken) -> AgentOutcome {
-        self.context.budget = Budget::begin(&self.context.controls);
+        self.say(task, cancel).await
+    }
+
+    /// Works on the next task of the same conversation. The limits of a task count from now.
+    pub async fn say(&mut self, task: &str, cancel: CancellationToken) -> AgentOutcome {
+        let context = Arc::new(self.context.for_next_task());
         let kind = AgentDefinition { name: MAIN_AGENT.into(), ..AgentDefinition::default() };
         let role = AgentRole { kind, parent: None, depth: 0 };
-        AgentLoop::new(Arc::new(self.context), self.session, role, cancel).work(task).await
+        let past = self.past.take().map(|past| past.for_model(context.model.name()));
+        let note = past.as_ref().and_then(PastConversation::note);
+        let worker = AgentLoop::new(context, self.session.clone(), role, cancel);
+        let (outcome, past) = worker.continuing(past, self.messages()).work(task, note).await;
+        self.past = Some(PastConversation { finish: Some(outcome.finish), ..past });
+        outcome
+    }
+}
+
+impl TaskContext {
+    /// The same, with nothing used of its limits.
+    fn for_next_task(&self) -> Self {
+        Self {
+            model: Arc::clone(&self.model),
+            gate: Arc::clone(&self.gate),
+            budget: Budget::begin(&self.controls),
+            breaker: CircuitBreaker::new(self.controls.failures, self.controls.rest),
+            controls: self.controls.clone(),
+            listener: Arc::clone(&self.listener),
+            kinds: self.kinds.clone(),
+            workspace_instructions: self.workspace_instructions.clone(),
+            started: AtomicU32::new(0),
+        }
     }
 }

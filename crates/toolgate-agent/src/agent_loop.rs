@@ -2,13 +2,17 @@
 //! [`AgentLoop::round`].
 
 mod ask_model;
+mod make_room;
 mod perform_calls;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolgate_contract::{CancellationToken, Declaration, Event, EventPayload, FinishReason, Reply, TokenUsage};
+use toolgate_contract::{
+    Call, CancellationToken, Declaration, Event, EventPayload, FinishReason, MessageOrigin, ModelCall, Reply,
+    TokenUsage,
+};
 use toolgate_runtime::Session;
 
 use crate::agent::TaskContext;
@@ -20,6 +24,7 @@ use crate::message_queue::MessageQueue;
 use crate::model::{ConversationEntry, ModelAnswer};
 use crate::observation::observation;
 use crate::outcome::AgentOutcome;
+use crate::past_conversation::{PastConversation, shape_name};
 use crate::prompt;
 use crate::subagents::Subagents;
 use crate::text_sink::AgentIdentity;
@@ -48,6 +53,8 @@ pub(crate) struct AgentLoop {
     tokens: TokenUsage,
     /// Invalid answers in a row.
     invalid_answers: u32,
+    /// The agent whose conversation this one continues.
+    continues: Option<String>,
 }
 
 /// The kind and position of an agent.
@@ -61,7 +68,7 @@ pub(crate) struct AgentRole {
 
 /// A parsed answer of the model.
 enum ParsedAnswer {
-    Final(String),
+    Final(ModelAnswer),
     Calls(ModelAnswer),
     Fault(ModelAnswer, String),
 }
@@ -100,7 +107,18 @@ impl AgentLoop {
             turn: 0,
             tokens: TokenUsage::default(),
             invalid_answers: 0,
+            continues: None,
         }
+    }
+
+    /// Continues an earlier conversation, and reads messages from this queue.
+    pub(crate) fn continuing(mut self, past: Option<PastConversation>, inbox: Arc<MessageQueue>) -> Self {
+        self.inbox = inbox;
+        if let Some(past) = past {
+            self.continues = Some(past.agent.clone());
+            self.conversation.restore(past);
+        }
+        self
     }
 
     pub(crate) fn id(&self) -> &str {
@@ -112,18 +130,23 @@ impl AgentLoop {
         Arc::clone(&self.inbox)
     }
 
-    /// Works until the end, and stops every subagent that is still running.
-    pub(crate) async fn work(mut self, task: &str) -> AgentOutcome {
-        let ended = self.run_turns(task).await;
+    /// Works until the end, and stops every subagent that is still running. `note` is told to the model after the task.
+    pub(crate) async fn work(mut self, task: &str, note: Option<String>) -> (AgentOutcome, PastConversation) {
+        let ended = self.run_turns(task, note).await;
         self.subagents.stop_all().await;
         self.end(ended)
     }
 
-    async fn run_turns(&mut self, task: &str) -> Result<String, EarlyStop> {
+    async fn run_turns(&mut self, task: &str, note: Option<String>) -> Result<String, EarlyStop> {
         self.begin(task)?;
+        if let Some(note) = note {
+            self.tell(note, MessageOrigin::Runtime)?;
+        }
         loop {
-            if let Some(answer) = self.turn().await? {
-                return Ok(answer);
+            match self.turn().await? {
+                // A message that came with the answer is read before the work ends.
+                Some(answer) if self.inbox.is_empty() => return Ok(answer),
+                _ => {}
             }
         }
     }
@@ -143,18 +166,24 @@ impl AgentLoop {
 
     /// One round of model and tools.
     async fn round(&mut self) -> Result<Option<String>, EarlyStop> {
-        self.read_messages();
-        self.make_room()?;
+        self.read_messages()?;
+        self.make_room().await?;
         let answer = self.ask().await?;
         self.tokens += answer.tokens;
         self.context.budget.spend(answer.tokens);
-        self.record_text(&answer)?;
         match parse_answer(answer) {
-            ParsedAnswer::Final(text) => return Ok(Some(text)),
+            ParsedAnswer::Final(answer) => {
+                self.record_answer(&answer, &[])?;
+                let text = answer.text.clone();
+                self.conversation.push(ConversationEntry::Answered(answer));
+                return Ok(Some(text));
+            }
             ParsedAnswer::Fault(answer, reason) => self.report_invalid_answer(answer, reason)?,
             ParsedAnswer::Calls(answer) => {
                 self.invalid_answers = 0;
-                let replies = self.perform(&answer).await;
+                let calls = self.prepare(&answer);
+                self.record_answer(&answer, &calls)?;
+                let replies = self.perform(&answer, calls).await;
                 self.record_results(answer, &replies)?;
             }
         }
@@ -168,6 +197,7 @@ impl AgentLoop {
             model: self.context.model.name().to_owned(),
             objective: self.redacted(task),
             parent: self.role.parent.clone(),
+            continues: self.continues.clone(),
         })
     }
 
@@ -184,49 +214,53 @@ impl AgentLoop {
         self.context.budget.check()
     }
 
-    fn read_messages(&mut self) {
+    fn read_messages(&mut self) -> Result<(), EarlyStop> {
+        let by = if self.role.parent.is_some() { MessageOrigin::Agent } else { MessageOrigin::Person };
         for message in self.inbox.take() {
-            self.conversation.push(ConversationEntry::Told(message));
+            self.tell(message, by)?;
         }
         if self.turn > 1 && self.turn == self.context.controls.turns {
             let last = "This is your last turn. Give your final answer now, with what you have.";
-            self.conversation.push(ConversationEntry::Told(last.into()));
+            self.tell(last.into(), MessageOrigin::Runtime)?;
         }
+        Ok(())
     }
 
-    /// Replaces old results when the conversation exceeds the context window.
-    fn make_room(&mut self) -> Result<(), EarlyStop> {
-        let masked = self.conversation.make_room(self.session.artifacts.as_ref());
-        let masked = masked.map_err(|error| EarlyStop::new(FinishReason::Unrecorded, error.message))?;
-        if masked.results > 0 {
-            self.record(EventPayload::ContextMasked { results: masked.results, bytes: masked.bytes })?;
-        }
-        match self.conversation.is_too_long() {
-            false => Ok(()),
-            true => Err(EarlyStop::new(
-                FinishReason::ContextLimit,
-                "The conversation no longer fits into the context window. Split the task, or raise --context-tokens.",
-            )),
-        }
+    /// Tells the model something, and records it.
+    fn tell(&mut self, text: String, by: MessageOrigin) -> Result<(), EarlyStop> {
+        self.record(EventPayload::ModelTold { text: self.redacted(&text), by })?;
+        self.conversation.push(ConversationEntry::Told(text));
+        Ok(())
     }
 
-    fn record_text(&self, answer: &ModelAnswer) -> Result<(), EarlyStop> {
-        match answer.text.trim() {
-            "" => Ok(()),
-            words => self.record(EventPayload::ModelSaid { text: self.redacted(words) }),
+    /// Records an answer with the ids of its calls, before any of them starts.
+    fn record_answer(&self, answer: &ModelAnswer, calls: &[Call]) -> Result<(), EarlyStop> {
+        let redactor = self.context.gate.redactor();
+        let calls = answer.calls.iter().zip(calls).map(|(asked, call)| {
+            let mut args = call.args.clone();
+            redactor.json(&mut args);
+            let (id, tool_call_id) = (asked.id.clone(), call.tool_call_id.clone());
+            ModelCall { id, tool_call_id, tool: asked.name.clone(), args, shape: shape_name(asked.shape) }
+        });
+        let mut raw = answer.raw.clone();
+        // A provider refuses its own form when anything in it was replaced.
+        if raw.iter_mut().fold(false, |any, item| any | redactor.json(item)) {
+            raw.clear();
         }
+        self.record(EventPayload::ModelSaid { text: self.redacted(&answer.text), calls: calls.collect(), raw })
     }
 
     /// Tells the model what is wrong with its answer. Several invalid answers in a row end the work.
     fn report_invalid_answer(&mut self, answer: ModelAnswer, reason: String) -> Result<(), EarlyStop> {
+        self.record_answer(&answer, &[])?;
         self.record(EventPayload::ModelMisunderstood { reason: self.redacted(&reason) })?;
+        self.conversation.push(ConversationEntry::Answered(answer));
+        self.conversation.push(ConversationEntry::Told(reason.clone()));
         self.invalid_answers += 1;
         if self.invalid_answers >= self.context.controls.invalid_answers {
             let why = format!("{} answers in a row couldn't be understood. The last: {reason}", self.invalid_answers);
             return Err(EarlyStop::new(FinishReason::InvalidAnswers, self.redacted(&why)));
         }
-        self.conversation.push(ConversationEntry::Answered(answer));
-        self.conversation.push(ConversationEntry::Told(reason));
         Ok(())
     }
 
@@ -246,13 +280,13 @@ impl AgentLoop {
         }
         if times >= WARN_AFTER {
             let word = format!("These calls returned the same results {times} times. Try another way, or finish.");
-            self.conversation.push(ConversationEntry::Told(word));
+            self.tell(word, MessageOrigin::Runtime)?;
         }
         Ok(())
     }
 
     /// Records the end. If that fails, the outcome says so.
-    fn end(mut self, ended: Result<String, EarlyStop>) -> AgentOutcome {
+    fn end(mut self, ended: Result<String, EarlyStop>) -> (AgentOutcome, PastConversation) {
         self.session.turn = None;
         let (mut finish, mut summary) = match ended {
             Ok(answer) => (FinishReason::Answered, self.redacted(&answer)),
@@ -264,7 +298,8 @@ impl AgentLoop {
         if let (Err(unrecorded), true) = (self.record(ended), finish == FinishReason::Answered) {
             (finish, summary) = (unrecorded.finish, unrecorded.why);
         }
-        AgentOutcome { id: self.id, finish, summary, turns, tokens, duration }
+        let past = PastConversation::of(&self.id, self.context.model.name(), self.conversation);
+        (AgentOutcome { id: self.id, finish, summary, turns, tokens, duration }, past)
     }
 
     fn record(&self, payload: EventPayload) -> Result<(), EarlyStop> {
@@ -307,7 +342,7 @@ fn parse_answer(mut answer: ModelAnswer) -> ParsedAnswer {
     let reason = match (answer.cut, answer.text.trim().is_empty()) {
         (true, _) => "Your answer was cut off, because it was too long. Be shorter.",
         (false, true) => "Your answer was empty: no words and no calls. Call a tool, or give your final answer.",
-        (false, false) => return ParsedAnswer::Final(answer.text),
+        (false, false) => return ParsedAnswer::Final(answer),
     };
     ParsedAnswer::Fault(answer, reason.into())
 }

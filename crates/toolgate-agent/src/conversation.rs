@@ -1,10 +1,12 @@
-//! The conversation that the model is shown, kept within its context window. When it is too long, the oldest results
-//! are replaced by a line that names the artifact with the full text; nothing is lost.
+//! The conversation that the model is shown, kept within its context window. When it is too long, the model summarizes
+//! the oldest turns; where it can't, their results are replaced by a line that names the artifact with the full text.
+//! Nothing is lost: the record has every message, and results stay readable as artifacts.
 
 use serde_json::json;
-use toolgate_contract::{Artifacts, ToolError};
+use toolgate_contract::{Artifacts, MaskedPart, ToolError};
 
-use crate::model::{ConversationEntry, ModelAnswer, Observation};
+use crate::model::ConversationEntry;
+use crate::past_conversation::PastConversation;
 
 /// Results of this many last turns always stay.
 const PROTECTED_TURNS: usize = 2;
@@ -13,9 +15,8 @@ const MIN_REPLACED_BYTES: usize = 400;
 /// The part of the context that is freed once the conversation is too long, so that the beginning stays the same for a
 /// while and a provider's cache remains valid.
 const FREED_SHARE: f64 = 0.4;
-
-/// The size of an image, in bytes of text: providers count some 1,500 tokens for one of the usual size.
-const IMAGE_BYTES: usize = 6_000;
+/// The part of a conversation that is kept when the provider says that it is too long, whatever we counted.
+const REFUSED_SHARE: f64 = 0.8;
 
 /// A conversation, and how much of it fits into the model's context window.
 #[derive(Debug)]
@@ -31,20 +32,45 @@ pub(crate) struct Conversation {
     rate: f64,
     /// Whether the model accepts images.
     shows_images: bool,
+    /// How many answers the model gave, those in a summary included.
+    answers: u64,
 }
 
-/// How much was replaced.
+/// What the model is asked for when the conversation is too long.
+pub(crate) const SUMMARIZE: &str = "\
+The conversation is getting too long. Write a summary that will replace everything above, for yourself: you will go on \
+with the work from it, and see nothing else of what is above. Say, in this order: what the person asked for, word for \
+word where it matters; what was decided and why; what was done, with every path that was changed; what was found out, \
+with the facts that are still needed; what failed; what is left to do. Don't call a tool.";
+
+/// The longest text of a result that is shown for a summary, in bytes.
+const SUMMARIZED_RESULT_BYTES: usize = 4_000;
+/// How many results of the summarized turns are named as artifacts.
+const NAMED_RESULTS: usize = 40;
+
+/// What was replaced.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct MaskedAmount {
-    pub(crate) results: u64,
-    pub(crate) bytes: u64,
+pub(crate) struct Masked {
+    pub(crate) parts: Vec<MaskedPart>,
+}
+
+impl Masked {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.parts.iter().map(|part| part.bytes).sum()
+    }
 }
 
 impl Conversation {
     pub(crate) fn new(context_tokens: u64, fixed_bytes: usize) -> Self {
         let rate = 0.25;
         let fixed = (fixed_bytes as f64 * rate) as u64;
-        Self { entries: Vec::new(), bytes: 0, context_tokens, fixed, rate, shows_images: true }
+        Self { entries: Vec::new(), bytes: 0, context_tokens, fixed, rate, shows_images: true, answers: 0 }
+    }
+
+    /// Continues an earlier conversation.
+    pub(crate) fn restore(&mut self, past: PastConversation) {
+        self.bytes = past.entries.iter().map(ConversationEntry::bytes).sum();
+        (self.entries, self.answers) = (past.entries, past.answers);
     }
 
     /// Updates the rate by the token count of the last request.
@@ -59,13 +85,24 @@ impl Conversation {
         if !self.shows_images {
             remove_images(&mut entry);
         }
-        self.bytes += size(&entry);
+        self.answers += u64::from(matches!(entry, ConversationEntry::Answered(_)));
+        self.bytes += entry.bytes();
         self.entries.push(entry);
+    }
+
+    /// How many answers the model gave so far.
+    pub(crate) fn answers(&self) -> u64 {
+        self.answers
     }
 
     /// All entries.
     pub(crate) fn entries(&self) -> &[ConversationEntry] {
         &self.entries
+    }
+
+    /// All entries, to go on with later.
+    pub(crate) fn into_entries(self) -> Vec<ConversationEntry> {
+        self.entries
     }
 
     /// Total bytes of the conversation.
@@ -77,7 +114,7 @@ impl Conversation {
     pub(crate) fn stop_showing_images(&mut self) -> bool {
         self.shows_images = false;
         let left_out = self.entries.iter_mut().map(remove_images).fold(false, |any, this| any | this);
-        self.bytes = self.entries.iter().map(size).sum();
+        self.bytes = self.entries.iter().map(ConversationEntry::bytes).sum();
         left_out
     }
 
@@ -91,8 +128,8 @@ impl Conversation {
     }
 
     /// Replaces old results, oldest first, until enough is free; if that isn't enough, also the arguments of old calls.
-    pub(crate) fn make_room(&mut self, artifacts: &dyn Artifacts) -> Result<MaskedAmount, ToolError> {
-        let mut masked = MaskedAmount::default();
+    pub(crate) fn make_room(&mut self, artifacts: &dyn Artifacts) -> Result<Masked, ToolError> {
+        let mut masked = Masked::default();
         if !self.is_too_long() {
             return Ok(masked);
         }
@@ -104,17 +141,76 @@ impl Conversation {
                 break;
             }
             let entry = &mut self.entries[index];
-            let before = size(entry);
-            match entry {
-                ConversationEntry::Observed(observations) => {
-                    observations.iter_mut().try_for_each(|observation| mask(observation, artifacts, &mut masked))?;
-                }
-                ConversationEntry::Answered(answer) => mask_arguments(answer, artifacts, &mut masked)?,
-                ConversationEntry::Told(_) => {}
-            }
-            self.bytes = self.bytes - before + size(entry);
+            let before = entry.bytes();
+            let parts = parts_to_mask(entry, index, artifacts)?;
+            parts.iter().for_each(|part| mask(entry, part));
+            masked.parts.extend(parts);
+            self.bytes = self.bytes - before + entry.bytes();
         }
         Ok(masked)
+    }
+
+    /// Lowers the size of the context window after the provider refused the conversation as too long.
+    pub(crate) fn was_refused_as_too_long(&mut self) {
+        let kept = (self.bytes as f64 * self.rate * REFUSED_SHARE) as u64;
+        self.context_tokens = self.context_tokens.min(self.fixed + kept);
+    }
+
+    /// How many of the oldest entries a summary would replace; none if that is too little to be worth it.
+    pub(crate) fn summarizable(&self) -> Option<usize> {
+        let turns =
+            self.entries.iter().enumerate().filter(|(_, entry)| matches!(entry, ConversationEntry::Answered(_)));
+        let first_protected = turns.map(|(index, _)| index).rev().nth(PROTECTED_TURNS - 1)?;
+        let bytes: usize = self.entries[..first_protected].iter().map(ConversationEntry::bytes).sum();
+        (bytes >= self.bytes / 3).then_some(first_protected)
+    }
+
+    /// The oldest entries as they are shown to the model for a summary: long results are shortened, so that they fit.
+    pub(crate) fn to_summarize(&self, entries: usize) -> Vec<ConversationEntry> {
+        let mut oldest = self.entries[..entries].to_vec();
+        for entry in &mut oldest {
+            let ConversationEntry::Observed(observations) = entry else { continue };
+            for observation in observations {
+                observation.images.clear();
+                if observation.text.len() > SUMMARIZED_RESULT_BYTES {
+                    observation.text.truncate(observation.text.floor_char_boundary(SUMMARIZED_RESULT_BYTES));
+                    observation.text.push_str("\n[the rest is left out]");
+                }
+            }
+        }
+        oldest.push(ConversationEntry::Told(SUMMARIZE.into()));
+        oldest
+    }
+
+    /// The text that stands in place of the oldest entries: the model's summary, and where their results are.
+    pub(crate) fn summary_text(
+        &self,
+        entries: usize,
+        summary: &str,
+        artifacts: &dyn Artifacts,
+    ) -> Result<String, ToolError> {
+        let mut stored = Vec::new();
+        for (index, entry) in self.entries[..entries].iter().enumerate() {
+            let ConversationEntry::Observed(observations) = entry else { continue };
+            let parts = parts_to_mask(entry, index, artifacts)?;
+            for (item, observation) in observations.iter().enumerate() {
+                let new = parts.iter().find(|part| part.item == item).and_then(|part| part.artifact.as_ref());
+                stored.extend(new.or(observation.artifact.as_ref()).map(|id| format!("- {}: {id}", observation.name)));
+            }
+        }
+        let named = &stored[stored.len().saturating_sub(NAMED_RESULTS)..];
+        let mut text = format!("[Summary of the conversation so far, which was too long to keep:]\n\n{summary}");
+        if !named.is_empty() {
+            text.push_str("\n\n[Results of calls until then, readable with artifact {\"id\":\"…\"}:]\n");
+            text.push_str(&named.join("\n"));
+        }
+        Ok(text)
+    }
+
+    /// Replaces the oldest entries.
+    pub(crate) fn replace_oldest(&mut self, entries: usize, text: String) {
+        self.entries.splice(..entries, [ConversationEntry::Told(text)]);
+        self.bytes = self.entries.iter().map(ConversationEntry::bytes).sum();
     }
 
     /// The positions of results that may be replaced.
@@ -139,60 +235,71 @@ fn remove_images(entry: &mut ConversationEntry) -> bool {
     any
 }
 
-fn mask(observation: &mut Observation, artifacts: &dyn Artifacts, masked: &mut MaskedAmount) -> Result<(), ToolError> {
-    if !observation.images.is_empty() {
-        masked.results += 1;
-        masked.bytes += observation.images.drain(..).map(|image| image.data.len() as u64).sum::<u64>();
-        observation.text.push_str("\n[The image was removed to save context. Call the tool again to see it.]");
-    }
-    if observation.text.len() < MIN_REPLACED_BYTES || observation.artifact.is_some() {
-        return Ok(());
-    }
-    let stored = artifacts.store(observation.text.as_bytes(), "text/plain; charset=utf-8")?;
-    masked.results += 1;
-    masked.bytes += observation.text.len() as u64;
-    observation.text = format!(
-        "[This result of `{}` was removed to save context: {} bytes. Read it again with artifact {{\"id\":\"{}\"}}.]",
-        observation.name,
-        observation.text.len(),
-        stored.id
-    );
-    observation.artifact = Some(stored.id);
-    Ok(())
-}
-
-/// The arguments of a call can contain an entire file.
-fn mask_arguments(
-    answer: &mut ModelAnswer,
+/// What can be removed from an entry, after its text was stored.
+fn parts_to_mask(
+    entry: &ConversationEntry,
+    index: usize,
     artifacts: &dyn Artifacts,
-    masked: &mut MaskedAmount,
-) -> Result<(), ToolError> {
-    for call in &mut answer.calls {
-        let text = call.arguments_or_empty().to_string();
-        if text.len() < MIN_REPLACED_BYTES {
-            continue;
+) -> Result<Vec<MaskedPart>, ToolError> {
+    let mut parts = Vec::new();
+    let mut store = |item: usize, text: &str, mime: &str| -> Result<(), ToolError> {
+        if text.len() >= MIN_REPLACED_BYTES {
+            let artifact = Some(artifacts.store(text.as_bytes(), mime)?.id);
+            parts.push(MaskedPart { entry: index, item, artifact, bytes: text.len() as u64 });
         }
-        let stored = artifacts.store(text.as_bytes(), "application/json")?;
-        masked.results += 1;
-        masked.bytes += text.len() as u64;
-        call.args = Ok(json!({ "taken_out": format!("{} bytes, now in artifact {}", text.len(), stored.id) }));
-        // The provider's own form still contains them.
-        answer.raw.clear();
-    }
-    Ok(())
-}
-
-fn size(entry: &ConversationEntry) -> usize {
+        Ok(())
+    };
     match entry {
-        ConversationEntry::Told(text) => text.len(),
+        ConversationEntry::Told(_) => {}
         ConversationEntry::Answered(answer) => {
-            let calls =
-                answer.calls.iter().map(|call| call.name.len() + call.arguments_or_empty().to_string().len() + 20);
-            answer.text.len() + calls.sum::<usize>()
+            for (item, call) in answer.calls.iter().enumerate() {
+                // The arguments of a call can contain an entire file.
+                store(item, &call.arguments_or_empty().to_string(), "application/json")?;
+            }
         }
         ConversationEntry::Observed(observations) => {
-            observations.iter().map(|seen| seen.text.len() + seen.images.len() * IMAGE_BYTES + 20).sum()
+            for (item, observation) in observations.iter().enumerate().filter(|(_, seen)| seen.artifact.is_none()) {
+                store(item, &observation.text, "text/plain; charset=utf-8")?;
+            }
+            let images = observations.iter().enumerate().filter(|(_, seen)| !seen.images.is_empty());
+            parts.extend(images.map(|(item, seen)| {
+                let bytes = seen.images.iter().map(|image| image.data.len() as u64).sum();
+                MaskedPart { entry: index, item, artifact: None, bytes }
+            }));
         }
+    }
+    Ok(parts)
+}
+
+/// Removes one part from its entry; a line in its place says where it is now.
+pub(crate) fn mask(entry: &mut ConversationEntry, part: &MaskedPart) {
+    match (entry, &part.artifact) {
+        (ConversationEntry::Observed(observations), artifact) => {
+            let Some(observation) = observations.get_mut(part.item) else { return };
+            match artifact {
+                Some(id) => {
+                    observation.text = format!(
+                        "[This result of `{}` was removed to save context: {} bytes. Read it again with artifact \
+                         {{\"id\":\"{id}\"}}.]",
+                        observation.name, part.bytes
+                    );
+                    observation.artifact = Some(id.clone());
+                }
+                None => {
+                    observation.images.clear();
+                    let note = "\n[The image was removed to save context. Call the tool again to see it.]";
+                    observation.text.push_str(note);
+                }
+            }
+        }
+        (ConversationEntry::Answered(answer), Some(id)) => {
+            if let Some(call) = answer.calls.get_mut(part.item) {
+                call.args = Ok(json!({ "taken_out": format!("{} bytes, now in artifact {id}", part.bytes) }));
+            }
+            // The provider's own form still contains them.
+            answer.raw.clear();
+        }
+        (ConversationEntry::Answered(_) | ConversationEntry::Told(_), _) => {}
     }
 }
 
@@ -204,7 +311,7 @@ mod tests {
     use toolgate_dialects::ToolCallKind;
 
     use super::*;
-    use crate::model::InlineImage;
+    use crate::model::{InlineImage, Observation};
 
     /// Short texts and images are replaced without being stored.
     struct NothingToKeep;
@@ -238,7 +345,7 @@ mod tests {
         }
         assert!(conversation.is_too_long());
         let masked = conversation.make_room(&NothingToKeep).unwrap();
-        assert_eq!(masked, MaskedAmount { results: 4, bytes: 400_000 });
+        assert_eq!((masked.parts.len(), masked.bytes()), (4, 400_000));
         let left: Vec<usize> = conversation
             .entries()
             .iter()

@@ -1,17 +1,24 @@
-//! Messages to a running agent, which reads them before its next turn.
+//! Messages to a running agent, which reads them before its next turn: so a person, or the agent that started it, steers
+//! it.
 
 use parking_lot::Mutex;
 
 /// Messages that wait to be read.
 #[derive(Debug, Default)]
-pub(crate) struct MessageQueue(Mutex<Vec<String>>);
+pub struct MessageQueue(Mutex<Vec<String>>);
 
 impl MessageQueue {
-    pub(crate) fn put(&self, message: String) {
+    /// Adds a message.
+    pub fn put(&self, message: String) {
         self.0.lock().push(message);
     }
 
-    pub(crate) fn take(&self) -> Vec<String> {
+    /// Takes all messages that wait.
+    pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
     }
 }

@@ -52,6 +52,8 @@ pub struct ModelRequest<'a> {
     pub system: &'a str,
     /// The conversation so far.
     pub entries: &'a [ConversationEntry],
+    /// How many answers the model gave in this conversation, those that are no longer in it included.
+    pub answers: u64,
     /// The tools it may call.
     pub tools: &'a [Declaration],
 }
@@ -126,6 +128,47 @@ pub struct ModelAnswer {
     pub raw: Vec<Value>,
 }
 
+/// Bytes of text for one token, where a provider doesn't count them.
+const BYTES_PER_TOKEN: usize = 4;
+
+impl ModelAnswer {
+    /// Estimates the tokens if the provider didn't report them, so that limits and costs are never zero by omission.
+    pub(crate) fn with_estimated_tokens(mut self, request: &ModelRequest<'_>) -> Self {
+        let tokens = |bytes: usize| bytes.div_ceil(BYTES_PER_TOKEN) as u64;
+        if self.tokens.input == 0 {
+            let tools =
+                request.tools.iter().map(|tool| tool.description.len() + tool.args_schema.as_value().to_string().len());
+            let entries = request.entries.iter().map(ConversationEntry::bytes);
+            self.tokens.input = tokens(request.system.len() + tools.sum::<usize>() + entries.sum::<usize>());
+        }
+        if self.tokens.output == 0 {
+            let calls = self.calls.iter().map(|call| call.name.len() + call.arguments_or_empty().to_string().len());
+            self.tokens.output = tokens(self.text.len() + calls.sum::<usize>());
+        }
+        self
+    }
+}
+
+/// The size of an image, in bytes of text: providers count some 1,500 tokens for one of the usual size.
+const IMAGE_BYTES: usize = 6_000;
+
+impl ConversationEntry {
+    /// Its size as text.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Told(text) => text.len(),
+            Self::Answered(answer) => {
+                let calls =
+                    answer.calls.iter().map(|call| call.name.len() + call.arguments_or_empty().to_string().len() + 20);
+                answer.text.len() + calls.sum::<usize>()
+            }
+            Self::Observed(observations) => {
+                observations.iter().map(|seen| seen.text.len() + seen.images.len() * IMAGE_BYTES + 20).sum()
+            }
+        }
+    }
+}
+
 /// Why a model gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -143,6 +186,8 @@ pub struct ModelError {
 pub enum ModelErrorKind {
     /// The request is invalid, or not authorized. Retrying won't help.
     Refused,
+    /// The conversation is longer than the model's context window. A shorter one may be accepted.
+    TooLong,
     /// The rate limit is reached, or the server is overloaded.
     Busy,
     /// An error of the server.
@@ -160,7 +205,7 @@ pub enum ModelErrorKind {
 impl ModelErrorKind {
     /// Whether retrying may help.
     pub fn is_retryable(self) -> bool {
-        self != Self::Refused
+        !matches!(self, Self::Refused | Self::TooLong)
     }
 }
 

@@ -122,7 +122,8 @@ impl Agents for Subagents {
         let (send_outcome, outcome) = watch::channel(None);
         self.members().insert(id.clone(), Subagent { agent: task.agent, inbox, cancel, outcome });
         // Boxed, because an agent's future can contain that of its subagent.
-        let work: BoxFuture<'static, AgentOutcome> = Box::pin(async move { worker.work(&task.objective).await });
+        let work: BoxFuture<'static, AgentOutcome> =
+            Box::pin(async move { worker.work(&task.objective, None).await.0 });
         tokio::spawn(async move { send_outcome.send_replace(Some(work.await)) });
         Ok(id)
     }

@@ -53,6 +53,8 @@ pub struct Config {
     pub approvals: ApprovalsConfig,
     /// Where rows and tasks are kept.
     pub store: StoreConfig,
+    /// The model that agents work with.
+    pub model: ModelConfig,
 }
 
 /// `[tools]`: which tools there are.
@@ -188,6 +190,26 @@ pub struct StoreConfig {
     pub url: Option<StoreUrl>,
     /// Which tasks of that database are this workspace's: those of its directory's path if left out.
     pub queue: Option<String>,
+}
+
+/// `[model]`: the model that agents work with, if the command line names none.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelConfig {
+    /// The model, as `provider:name`.
+    pub default: Option<String>,
+    /// The API's base URL, if it isn't the provider's own.
+    pub base_url: Option<String>,
+    /// How much the model should reason, in the provider's own word.
+    pub effort: Option<String>,
+    /// Seconds that the model's server may send nothing.
+    pub timeout_seconds: Option<u64>,
+    /// The price of a million input tokens.
+    pub input_price: Option<f64>,
+    /// The price of a million output tokens.
+    pub output_price: Option<f64>,
+    /// The currency of the prices.
+    pub currency: Option<String>,
 }
 
 /// The address of a database. It may hold a password, so it is never shown.

@@ -34,6 +34,8 @@ pub enum LayerRule {
     Strictest,
     /// The strongest layer that states it decides; an untrusted workspace has no say.
     Strongest,
+    /// As [`LayerRule::Strongest`], but a workspace has no say, trusted or not.
+    StrongestBeyondWorkspace,
     /// The entries of all layers count.
     AddUp,
     /// The entries of all layers count, but those of an untrusted workspace that would loosen are ignored.
@@ -46,11 +48,12 @@ pub enum LayerRule {
 
 impl LayerRule {
     /// Every rule, in the order of the documentation.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Tighten,
         Self::TightenBeyondWorkspace,
         Self::Strictest,
         Self::Strongest,
+        Self::StrongestBeyondWorkspace,
         Self::AddUp,
         Self::Approve,
         Self::ApproveInFiles,
@@ -64,6 +67,7 @@ impl LayerRule {
             Self::TightenBeyondWorkspace => "tighten, never the workspace",
             Self::Strictest => "strictest",
             Self::Strongest => "strongest",
+            Self::StrongestBeyondWorkspace => "strongest, never the workspace",
             Self::AddUp => "add up",
             Self::Approve => "approve",
             Self::ApproveInFiles => "approve, files only",
@@ -88,6 +92,10 @@ impl LayerRule {
             Self::Strongest => {
                 "The layer with the most authority that sets it decides. An untrusted workspace is ignored."
             }
+            Self::StrongestBeyondWorkspace => {
+                "As *strongest*, but a workspace is ignored, trusted or not: where your key and your money go is not for \
+                 a repository to say."
+            }
             Self::AddUp => "The entries of all layers count.",
             Self::Approve => {
                 "The entries of all layers count, but what would loosen is ignored in an untrusted workspace."
@@ -100,7 +108,7 @@ impl LayerRule {
     /// Whether a layer may loosen what it applies to.
     pub fn lets_loosen(self, input: &ConfigLayer) -> bool {
         match self {
-            Self::TightenBeyondWorkspace => input.layer != Layer::Workspace,
+            Self::TightenBeyondWorkspace | Self::StrongestBeyondWorkspace => input.layer != Layer::Workspace,
             Self::ApproveInFiles => input.may_loosen() && input.layer > Layer::Flags,
             Self::Tighten | Self::Strictest | Self::Strongest | Self::AddUp | Self::Approve | Self::Intersect => {
                 input.may_loosen()
@@ -153,7 +161,7 @@ impl<T: SettingValue> Setting<T> {
         match self.rule {
             LayerRule::Tighten | LayerRule::TightenBeyondWorkspace => self.tighten(stating, warnings),
             LayerRule::Strictest => self.strictest(stating, warnings),
-            LayerRule::Strongest => self.strongest(stating, warnings),
+            LayerRule::Strongest | LayerRule::StrongestBeyondWorkspace => self.strongest(stating, warnings),
             LayerRule::AddUp => self.add_up(stating),
             LayerRule::Approve | LayerRule::ApproveInFiles | LayerRule::Intersect => {
                 self.add_up(stating.filter(|(input, _)| self.rule.lets_loosen(input)))
@@ -337,6 +345,7 @@ macro_rules! optional {
 }
 
 optional! {
+    f64: "number";
     String: "string";
     StoreUrl: "URL";
     Vec<String>: "list of strings";

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{AllowedTools, Durability, QuarantineMode, Tier};
+use toolgate_contract::{AllowedTools, Durability, QuarantineMode, Tier, TokenUsage};
 
 use crate::config::{OverlayMode, RootConfig, StoreConfig, UnknownCommandAction};
 use crate::table::{
@@ -54,6 +54,36 @@ pub struct Settings {
     pub approval_wait_seconds: u64,
     /// Where rows and tasks are kept.
     pub store: StoreConfig,
+    /// The model that agents work with.
+    pub model: ModelSettings,
+}
+
+/// The model that agents work with, and what it costs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelSettings {
+    /// The model, as `provider:name`.
+    pub default: Option<String>,
+    /// The base URL of its API, if it isn't the provider's own.
+    pub base_url: Option<String>,
+    /// How much it should reason.
+    pub effort: Option<String>,
+    /// How long its server may send nothing.
+    pub idle_timeout: Duration,
+    /// The price of a million tokens, input and output; none if either is unknown.
+    pub prices: Option<(f64, f64)>,
+    /// What the prices are in.
+    pub currency: String,
+}
+
+impl ModelSettings {
+    /// What these tokens cost, with the currency; none where the prices aren't known.
+    pub fn cost(&self, tokens: TokenUsage) -> Option<String> {
+        let (input, output) = self.prices?;
+        let cost = (tokens.input as f64 * input + tokens.output as f64 * output) / 1e6;
+        // Fractions of a cent matter for a single answer.
+        let digits = if cost < 0.1 { 4 } else { 2 };
+        Some(format!("{}{cost:.digits$}", self.currency))
+    }
 }
 
 impl Settings {

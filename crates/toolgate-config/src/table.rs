@@ -123,10 +123,32 @@ settings! {
         "A PostgreSQL database that many hosts share for rows and tasks; `sslmode` and `sslrootcert` in it say how to encrypt. Without it they are files beside the record.";
     STORE_QUEUE: Option<String> = None, "store.queue", Strongest, |config| config.store.queue.clone().map(Some),
         "Which tasks of that database are this workspace's. Without it, those of the workspace's path.";
+
+    MODEL_DEFAULT: Option<String> = None, "model.default", StrongestBeyondWorkspace,
+        |config| config.model.default.clone().map(Some),
+        "The model that agents work with, as `provider:name`, if neither `--model` nor `TOOLGATE_MODEL` names one.";
+    MODEL_BASE_URL: Option<String> = None, "model.base_url", StrongestBeyondWorkspace,
+        |config| config.model.base_url.clone().map(Some),
+        "The base URL of the model's API, with or without `/v1`, if it isn't the provider's own.";
+    MODEL_EFFORT: Option<String> = None, "model.effort", StrongestBeyondWorkspace,
+        |config| config.model.effort.clone().map(Some),
+        "How much the model should reason, in the provider's own word, such as `low` or `high`. For OpenAI and servers that are compatible with it.";
+    MODEL_TIMEOUT_SECONDS: u64 = 90, "model.timeout_seconds", StrongestBeyondWorkspace,
+        |config| config.model.timeout_seconds,
+        "Seconds that the model's server may send nothing before it is asked again. Raise it for models that reason in silence.";
+    MODEL_INPUT_PRICE: Option<f64> = None, "model.input_price", StrongestBeyondWorkspace,
+        |config| config.model.input_price.map(Some),
+        "The price of a million input tokens, to show what a task costs.";
+    MODEL_OUTPUT_PRICE: Option<f64> = None, "model.output_price", StrongestBeyondWorkspace,
+        |config| config.model.output_price.map(Some),
+        "The price of a million output tokens.";
+    MODEL_CURRENCY: Option<String> = None, "model.currency", StrongestBeyondWorkspace,
+        |config| config.model.currency.clone().map(Some),
+        "What the prices are in. `$` if left out.";
 }
 
 /// The numbers for which 0 makes no sense.
-pub(crate) static POSITIVE: [&Setting<u64>; 9] = [
+pub(crate) static POSITIVE: [&Setting<u64>; 10] = [
     &LIMITS_LINES,
     &LIMITS_BYTES,
     &LIMITS_LINE_CHARS,
@@ -136,4 +158,5 @@ pub(crate) static POSITIVE: [&Setting<u64>; 9] = [
     &PROCESSES_OUTPUT_BYTES,
     &FETCH_BODY_BYTES,
     &UNDO_QUOTA_BYTES,
+    &MODEL_TIMEOUT_SECONDS,
 ];

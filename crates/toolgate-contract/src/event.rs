@@ -213,6 +213,9 @@ pub enum EventPayload {
         /// The call that started it; none for the first agent.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         parent: Option<String>,
+        /// The agent of the same run whose conversation it continues.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        continues: Option<String>,
     },
     /// An agent's work ended.
     #[serde(rename = "agent.ended")]
@@ -239,11 +242,26 @@ pub enum EventPayload {
         /// How long it took.
         duration_ms: u64,
     },
-    /// The model wrote text, in addition to calls or as its final answer.
+    /// The model was told something, after its task and besides the results of its calls.
+    #[serde(rename = "model.told")]
+    ModelTold {
+        /// The message, redacted.
+        text: String,
+        /// Who told it.
+        by: MessageOrigin,
+    },
+    /// The model answered with text, calls, or both. On disk before its first call starts, so that the conversation can
+    /// be rebuilt after a crash.
     #[serde(rename = "model.said")]
     ModelSaid {
         /// The text, redacted.
         text: String,
+        /// The calls that it asks for.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        calls: Vec<ModelCall>,
+        /// The provider's own form of the answer, where that has to be sent back unchanged.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        raw: Vec<Value>,
     },
     /// The model couldn't answer.
     #[serde(rename = "model.failed")]
@@ -269,6 +287,19 @@ pub enum EventPayload {
         results: u64,
         /// How many bytes.
         bytes: u64,
+        /// Each of them.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        parts: Vec<MaskedPart>,
+    },
+    /// The oldest part of the conversation was replaced by a summary that the model wrote.
+    #[serde(rename = "context.summarized")]
+    ContextSummarized {
+        /// How many of the oldest entries it replaces.
+        entries: u64,
+        /// What stands in their place, redacted.
+        text: String,
+        /// The tokens that the model used for it.
+        tokens: TokenUsage,
     },
     /// A damaged end of the journal was moved to another file.
     #[serde(rename = "journal.recovered")]
@@ -280,6 +311,48 @@ pub enum EventPayload {
         /// The file they were moved to, next to the journal.
         kept_as: String,
     },
+}
+
+/// Who tells a model something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageOrigin {
+    /// The person, while the agent works.
+    Person,
+    /// The agent that started this one.
+    Agent,
+    /// The agent loop: a warning, or a note about what happened.
+    Runtime,
+}
+
+/// A call that a model asks for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelCall {
+    /// The model's own id for it, which is not unique in a run.
+    pub id: String,
+    /// The id under which it is performed. A call without a `tool_call.started` of this id was never started.
+    pub tool_call_id: String,
+    /// The tool.
+    pub tool: String,
+    /// The arguments, redacted.
+    pub args: Value,
+    /// The provider's kind of call; none for a function.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub shape: Option<String>,
+}
+
+/// A result, or the arguments of a call, that a model's context no longer contains.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MaskedPart {
+    /// The index of its entry in the conversation.
+    pub entry: usize,
+    /// Its index in that entry.
+    pub item: usize,
+    /// The artifact with its text; none for images.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub artifact: Option<String>,
+    /// The size of the text.
+    pub bytes: u64,
 }
 
 /// A piece of a process's output, redacted. Small pieces are collected for a moment and sent as one.

@@ -114,10 +114,12 @@ fn consequence<'a>(run: &'a str, seq: u64, event: &'a Event) -> Option<(&'static
         | EventPayload::AgentEnded { .. }
         | EventPayload::TurnStarted
         | EventPayload::TurnEnded { .. }
+        | EventPayload::ModelTold { .. }
         | EventPayload::ModelSaid { .. }
         | EventPayload::ModelFailed { .. }
         | EventPayload::ModelMisunderstood { .. }
         | EventPayload::ContextMasked { .. }
+        | EventPayload::ContextSummarized { .. }
         | EventPayload::JournalRecovered { .. } => None,
     }
 }

@@ -219,7 +219,7 @@ impl RunTreeBuilder {
     }
 
     fn begin_agent(&mut self, event: &Event) {
-        let (Some(trace), EventPayload::AgentStarted { agent, model, objective, parent }) =
+        let (Some(trace), EventPayload::AgentStarted { agent, model, objective, parent, .. }) =
             (&event.trace_id, &event.payload)
         else {
             return;
@@ -313,7 +313,7 @@ impl TurnNode {
                 self.tokens = Some(*tokens);
                 self.duration_ms = Some(*duration_ms);
             }
-            EventPayload::ModelSaid { text } => self.said.push(text.clone()),
+            EventPayload::ModelSaid { text, .. } if !text.trim().is_empty() => self.said.push(text.trim().to_owned()),
             EventPayload::ModelFailed { reason, .. } | EventPayload::ModelMisunderstood { reason } => {
                 self.faults.push(reason.clone());
             }

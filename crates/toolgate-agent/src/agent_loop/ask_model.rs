@@ -30,6 +30,11 @@ impl AgentLoop {
                     let reason = self.redacted(&failure.message);
                     self.record(EventPayload::ModelFailed { attempt, reason, retry_in_ms: Some(0) })?;
                 }
+                Err(failure) if failure.kind == ModelErrorKind::TooLong => {
+                    let reason = self.redacted(&failure.message);
+                    self.record(EventPayload::ModelFailed { attempt, reason, retry_in_ms: Some(0) })?;
+                    self.make_room_after_refusal().await?;
+                }
                 Err(failure) => self.back_off(attempt, &failure).await?,
             }
         }
@@ -42,18 +47,24 @@ impl AgentLoop {
             system: &self.system,
             entries: self.conversation.entries(),
             tools: &self.tools,
+            answers: self.conversation.answers(),
         };
         let mut stream =
             RedactingTextStream::new(self.context.listener.as_ref(), self.identity(), self.context.gate.redactor());
         let mut on_text = |words: &str| stream.push(words);
-        let answer = tokio::select! {
-            biased;
-            () = self.cancel.cancelled() => return Err(cancelled()),
-            () = sleep_until(self.context.budget.deadline) => return Err(self.context.budget.out_of_time()),
-            answer = self.context.model.answer(&request, &mut on_text) => answer,
-        };
+        let answer = self.within_limits(self.context.model.answer(&request, &mut on_text)).await?;
         stream.finish();
         Ok(answer)
+    }
+
+    /// Waits for the model, until the task is cancelled or its time is up.
+    pub(super) async fn within_limits<T>(&self, asked: impl Future<Output = T>) -> Result<T, EarlyStop> {
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(cancelled()),
+            () = sleep_until(self.context.budget.deadline) => Err(self.context.budget.out_of_time()),
+            answer = asked => Ok(answer),
+        }
     }
 
     /// Records a failure, and waits if a retry may help; otherwise returns the reason to stop.

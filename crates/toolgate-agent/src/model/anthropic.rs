@@ -40,7 +40,7 @@ impl Anthropic {
                 answer.apply(&event, on_text);
             }
             if answer.is_done {
-                return Ok(answer.finish());
+                return Ok(answer.finish().with_estimated_tokens(request));
             }
         }
         Err(cut_off())

@@ -15,16 +15,28 @@ use super::{ConversationEntry, Model, ModelAnswer, ModelEndpoint, ModelError, Mo
 pub struct ChatCompletions {
     name: String,
     wire: ModelEndpoint,
+    effort: Option<String>,
 }
 
 impl ChatCompletions {
     /// The model of this name.
     pub fn new(name: impl Into<String>, wire: ModelEndpoint) -> Self {
-        Self { name: name.into(), wire }
+        Self { name: name.into(), wire, effort: None }
+    }
+
+    /// Sets how much the model should reason, in the provider's own word, such as `low` or `high`.
+    #[must_use]
+    pub fn with_effort(mut self, effort: Option<String>) -> Self {
+        self.effort = effort;
+        self
     }
 
     async fn ask(&self, request: &ModelRequest<'_>, on_text: OnText<'_>) -> Result<ModelAnswer, ModelError> {
-        let mut events = self.wire.post("chat/completions", &body(&self.name, request)).await?;
+        let mut body = body(&self.name, request);
+        if let Some(effort) = &self.effort {
+            body["reasoning_effort"] = json!(effort);
+        }
+        let mut events = self.wire.post("chat/completions", &body).await?;
         let mut answer = CompletionBuilder::default();
         while let Some(event) = events.next().await? {
             if event.data == "[DONE]" {
@@ -35,7 +47,7 @@ impl ChatCompletions {
                 answer.apply(&chunk, on_text);
             }
         }
-        answer.finish()
+        Ok(answer.finish()?.with_estimated_tokens(request))
     }
 }
 

@@ -14,6 +14,8 @@ use super::{ApiKey, ModelError, ModelErrorKind};
 
 /// The connect timeout.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long a server may send nothing, if nobody says otherwise. Models that reason in silence need a longer one.
+const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 /// How much of an error's text is kept.
 const SHOWN_CHARS: usize = 400;
 /// The largest response, in bytes.
@@ -50,7 +52,7 @@ impl ModelEndpoint {
         }
         let client = client().map_err(|fault| refused(format!("The HTTP client can't be created: {fault}.")))?;
         let key = key.map(|(_, _, key)| key.clone());
-        Ok(Self { client, base, headers, key, idle_timeout: Duration::from_secs(180) })
+        Ok(Self { client, base, headers, key, idle_timeout: DEFAULT_IDLE_TIMEOUT })
     }
 
     /// Adds a header to every request.
@@ -84,10 +86,16 @@ impl ModelEndpoint {
         }
     }
 
+    /// The address for messages: without the path, and without a user and a password that the URL may contain.
+    fn address(&self) -> String {
+        let port = self.base.port().map(|port| format!(":{port}")).unwrap_or_default();
+        format!("{}://{}{port}", self.base.scheme(), self.base.host_str().unwrap_or_default())
+    }
+
     async fn with_timeout<T>(&self, sent: impl Future<Output = reqwest::Result<T>>) -> Result<T, ModelError> {
         match tokio::time::timeout(self.idle_timeout, sent).await {
-            Ok(outcome) => outcome.map_err(|fault| transport_error(&fault)),
-            Err(_) => Err(too_slow(self.idle_timeout)),
+            Ok(outcome) => outcome.map_err(|fault| transport_error(&fault, &self.address())),
+            Err(_) => Err(too_slow(self.idle_timeout, &self.address())),
         }
     }
 
@@ -99,6 +107,7 @@ impl ModelEndpoint {
         // Waiting doesn't restore a quota that is used up.
         let quota_is_used_up = code == "insufficient_quota";
         let kind = match status.as_u16() {
+            400 | 413 | 422 | 500 if is_about_length(&code, &said) => ModelErrorKind::TooLong,
             429 | 503 | 529 if !quota_is_used_up => ModelErrorKind::Busy,
             408 | 409 | 425 => ModelErrorKind::Broken,
             500.. => ModelErrorKind::Broken,
@@ -109,7 +118,7 @@ impl ModelEndpoint {
             404 => " Check the model's name and the URL.",
             _ => "",
         };
-        let message = format!("The model's server answered {status}: {said}{advice}");
+        let message = format!("The model's server at {} answered {status}: {said}{advice}", self.address());
         ModelError { kind, message: message.trim_end().to_owned(), retry_after }
     }
 }
@@ -164,20 +173,41 @@ fn explanation(body: &str) -> (String, String) {
     (text("code"), said.trim().chars().take(SHOWN_CHARS).collect())
 }
 
-fn transport_error(fault: &reqwest::Error) -> ModelError {
-    // The URL may contain a password, so it isn't repeated.
+/// Whether a provider refuses a request because it is longer than the context window, in the words of OpenAI,
+/// Anthropic, Google, vLLM, llama.cpp and Ollama.
+pub(super) fn is_about_length(code: &str, said: &str) -> bool {
+    const WORDS: [&str; 9] = [
+        "context length",
+        "context window",
+        "context size",
+        "prompt is too long",
+        "input is too long",
+        "too many tokens",
+        "maximum number of tokens",
+        "input token count",
+        "reduce the length",
+    ];
+    let said = said.to_lowercase();
+    ["context_length_exceeded", "exceed_context_size_error"].contains(&code)
+        || WORDS.iter().any(|words| said.contains(words))
+}
+
+fn transport_error(fault: &reqwest::Error, address: &str) -> ModelError {
     let causes = std::iter::successors(std::error::Error::source(fault), |cause| cause.source());
     let why = causes.last().map_or_else(|| "the connection failed".to_owned(), ToString::to_string);
     let (kind, what) = match (fault.is_timeout(), fault.is_connect()) {
-        (true, _) => (ModelErrorKind::Slow, "The model's server took too long"),
+        (true, _) => (ModelErrorKind::Slow, "The model's server took too long to connect"),
         (false, true) => (ModelErrorKind::Unreachable, "The model's server can't be reached"),
         (false, false) => (ModelErrorKind::Cut, "The connection to the model broke"),
     };
-    ModelError::new(kind, format!("{what}: {why}."))
+    ModelError::new(kind, format!("{what} ({address}): {why}."))
 }
 
-fn too_slow(idle_timeout: Duration) -> ModelError {
-    ModelError::new(ModelErrorKind::Slow, format!("The model's server sent nothing for {idle_timeout:?}."))
+fn too_slow(idle_timeout: Duration, address: &str) -> ModelError {
+    let why = format!(
+        "The model's server at {address} sent nothing for {idle_timeout:?}. Raise model.timeout_seconds if it needs longer."
+    );
+    ModelError::new(ModelErrorKind::Slow, why)
 }
 
 /// The events of a response, as they arrive.
@@ -186,6 +216,7 @@ pub(super) struct EventStream {
     parser: SseParser,
     ready: std::collections::VecDeque<ServerEvent>,
     idle_timeout: Duration,
+    address: String,
     key: Option<ApiKey>,
     taken: u64,
     /// A response that isn't streamed, as far as it has arrived.
@@ -203,6 +234,7 @@ impl EventStream {
             parser: SseParser::default(),
             ready: Default::default(),
             idle_timeout,
+            address: wire.address(),
             key,
             taken: 0,
             complete,
@@ -217,7 +249,8 @@ impl EventStream {
                 return Ok(Some(event));
             }
             let chunk = tokio::time::timeout(self.idle_timeout, self.response.chunk()).await;
-            let chunk = chunk.map_err(|_| too_slow(self.idle_timeout))?.map_err(|fault| transport_error(&fault))?;
+            let chunk = chunk.map_err(|_| too_slow(self.idle_timeout, &self.address))?;
+            let chunk = chunk.map_err(|fault| transport_error(&fault, &self.address))?;
             let Some(chunk) = chunk else { return Ok(self.complete()) };
             self.taken += chunk.len() as u64;
             let endless = || ModelError::new(ModelErrorKind::Refused, "The model's answer exceeds the size limit.");
@@ -263,14 +296,16 @@ pub(super) fn understood(event: &ServerEvent, as_stream: fn(Value) -> Vec<Value>
         )
     })?;
     if let Some(error) = json.get("error").filter(|error| !error.is_null()) {
+        let (code, said) = explanation(&event.data);
         let kind = match error.get("type").and_then(Value::as_str) {
+            _ if is_about_length(&code, &said) => ModelErrorKind::TooLong,
             Some("invalid_request_error" | "authentication_error" | "permission_error" | "not_found_error") => {
                 ModelErrorKind::Refused
             }
             Some("rate_limit_error" | "overloaded_error") => ModelErrorKind::Busy,
             _ => ModelErrorKind::Broken,
         };
-        return Err(ModelError::new(kind, format!("The model's server says: {}", explanation(&event.data).1)));
+        return Err(ModelError::new(kind, format!("The model's server says: {said}")));
     }
     Ok(if event.is_complete { as_stream(json) } else { vec![json] })
 }

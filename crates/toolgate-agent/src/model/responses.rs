@@ -16,16 +16,28 @@ use super::{
 pub struct Responses {
     name: String,
     wire: ModelEndpoint,
+    effort: Option<String>,
 }
 
 impl Responses {
     /// The model of this name.
     pub fn new(name: impl Into<String>, wire: ModelEndpoint) -> Self {
-        Self { name: name.into(), wire }
+        Self { name: name.into(), wire, effort: None }
+    }
+
+    /// Sets how much the model should reason, in the provider's own word, such as `low` or `high`.
+    #[must_use]
+    pub fn with_effort(mut self, effort: Option<String>) -> Self {
+        self.effort = effort;
+        self
     }
 
     async fn ask(&self, request: &ModelRequest<'_>, on_text: OnText<'_>) -> Result<ModelAnswer, ModelError> {
-        let mut events = self.wire.post("responses", &body(&self.name, request)).await?;
+        let mut body = body(&self.name, request);
+        if let Some(effort) = &self.effort {
+            body["reasoning"] = json!({ "effort": effort });
+        }
+        let mut events = self.wire.post("responses", &body).await?;
         let mut answer = ModelAnswer::default();
         while let Some(event) = events.next().await? {
             if event.data == "[DONE]" {
@@ -33,7 +45,7 @@ impl Responses {
             }
             for event in understood(&event, as_stream)? {
                 if apply(&mut answer, &event, on_text)? {
-                    return Ok(answer);
+                    return Ok(answer.with_estimated_tokens(request));
                 }
             }
         }
@@ -201,6 +213,7 @@ fn parse_call(item: &Value) -> Option<ToolCall> {
 fn failed(error: Option<&Value>) -> ModelError {
     let text = |field: &str| error.and_then(|error| error.get(field)?.as_str()).unwrap_or_default();
     let kind = match text("code") {
+        code if super::http::is_about_length(code, text("message")) => ModelErrorKind::TooLong,
         "rate_limit_exceeded" => ModelErrorKind::Busy,
         "invalid_prompt" | "insufficient_quota" | "invalid_api_key" => ModelErrorKind::Refused,
         _ => ModelErrorKind::Broken,

@@ -85,10 +85,14 @@ impl ScriptedModel {
         Self { script, taken: Mutex::default() }
     }
 
-    /// The next turn of this kind of agent. A turn without a kind belongs to the main agent.
-    fn next(&self, agent: &str) -> Option<&ScriptedTurn> {
+    /// The next turn of this kind of agent. A turn without a kind belongs to the main agent, whose conversation may have
+    /// begun in another process.
+    fn next(&self, agent: &str, answers: u64) -> Option<&ScriptedTurn> {
         let mut taken = self.taken.lock();
         let count = taken.entry(agent.to_owned()).or_default();
+        if agent == MAIN_AGENT {
+            *count = (*count).max(usize::try_from(answers).unwrap_or(usize::MAX));
+        }
         let turn =
             self.script.turns.iter().filter(|turn| turn.agent.as_deref().unwrap_or(MAIN_AGENT) == agent).nth(*count);
         *count += 1;
@@ -98,7 +102,7 @@ impl ScriptedModel {
     async fn ask(&self, request: &ModelRequest<'_>, on_text: OnText<'_>) -> Result<ModelAnswer, ModelError> {
         let fails = |message: String| ModelError::new(ModelErrorKind::Refused, message);
         let turn = self
-            .next(request.agent)
+            .next(request.agent, request.answers)
             .ok_or_else(|| fails(format!("The script has no more turns for the agent `{}`.", request.agent)))?;
         let seen = last_results(request.entries);
         if let Some(missing) = turn.expect.iter().find(|words| !seen.contains(words.as_str())) {

@@ -42,6 +42,10 @@ impl Model for Improvising {
         request: &'a ModelRequest<'a>,
         _hear: OnText<'a>,
     ) -> BoxFuture<'a, Result<ModelAnswer, ModelError>> {
+        if request.agent == "summary" {
+            let refusal = ModelError::new(ModelErrorKind::Refused, "it can't summarize");
+            return Box::pin(std::future::ready(Err(refusal)));
+        }
         let texts = request.entries.iter().flat_map(|entry| match entry {
             ConversationEntry::Told(text) => vec![text.clone()],
             ConversationEntry::Observed(observations) => observations.iter().map(|seen| seen.text.clone()).collect(),

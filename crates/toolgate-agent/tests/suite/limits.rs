@@ -128,7 +128,7 @@ async fn it_is_cancelled_while_the_model_thinks_or_a_tool_works() {
     let working = TestWorkspace::new([toolgate_contract::erase(toolgate_testkit::SleepingTool)], "");
     let server = ModelServer::start([Play::calls("sleeps", "{}")]).await;
     assert_eq!(stopped(&working, chat_model(&server), "tool_call.started").await, FinishReason::Cancelled);
-    assert_eq!(trail(&working)[1..], ["tool_call.started", "tool_call.failed", "agent.ended"]);
+    assert_eq!(trail(&working)[1..], ["model.said", "tool_call.started", "tool_call.failed", "agent.ended"]);
 }
 
 /// Cancels the work once this is recorded.

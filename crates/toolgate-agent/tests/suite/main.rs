@@ -7,6 +7,7 @@ mod images;
 mod improvising;
 mod limits;
 mod parallel_calls;
+mod resume;
 mod server;
 mod subagents;
 mod wire;

@@ -55,7 +55,7 @@ async fn exchange(make: impl Fn(&str) -> Box<dyn Model>, stream: &str) -> (Model
     let server = ModelServer::start([Play::events(stream)]).await;
     let model = make(&server.url);
     let (tools, entries) = (tools(), entries());
-    let request = ModelRequest { agent: "main", system: "Be brief.", entries: &entries, tools: &tools };
+    let request = ModelRequest { agent: "main", system: "Be brief.", entries: &entries, tools: &tools, answers: 0 };
     let mut streamed = Vec::new();
     let answer = model.answer(&request, &mut |words: &str| streamed.push(words.to_owned())).await.unwrap();
     (answer, streamed, server.seen().remove(0))
@@ -206,7 +206,7 @@ async fn what_a_model_wrote_goes_back_to_responses_as_it_came() {
     let ask = |entries: Vec<ConversationEntry>| {
         let model = &model;
         async move {
-            let request = ModelRequest { agent: "main", system: "", entries: &entries, tools: &[] };
+            let request = ModelRequest { agent: "main", system: "", entries: &entries, tools: &[], answers: 0 };
             model.answer(&request, &mut |_| {}).await.unwrap()
         }
     };
@@ -308,7 +308,7 @@ async fn an_answer_that_breaks_off_or_runs_out_is_noticed() {
         for (text, is_cut) in [(whole.as_str(), true), (half, false)] {
             let server = ModelServer::start([Play::events(text)]).await;
             let model = make(ModelEndpoint::new(&server.url, None).unwrap());
-            let request = ModelRequest { agent: "main", system: "", entries: &[], tools: &[] };
+            let request = ModelRequest { agent: "main", system: "", entries: &[], tools: &[], answers: 0 };
             let answer = model.answer(&request, &mut |_| {}).await;
             match is_cut {
                 true => assert!(answer.unwrap().cut, "{too_long}"),
@@ -346,7 +346,7 @@ async fn sent_with_an_image(make: Make, stream: &str) -> Value {
             seen("call_2", "image", "width: 1", vec![png]),
         ]),
     ];
-    let request = ModelRequest { agent: "main", system: "", entries: &entries, tools: &[] };
+    let request = ModelRequest { agent: "main", system: "", entries: &entries, tools: &[], answers: 0 };
     model.answer(&request, &mut |_| {}).await.unwrap();
     server.seen().remove(0).body
 }
@@ -419,7 +419,7 @@ async fn a_server_that_does_not_stream_is_understood_too() {
     for (make, whole) in unstreamed_answers() {
         let server = ModelServer::start([Play::json(&whole.to_string())]).await;
         let model = make(ModelEndpoint::new(&server.url, None).unwrap());
-        let request = ModelRequest { agent: "main", system: "", entries: &[], tools: &[] };
+        let request = ModelRequest { agent: "main", system: "", entries: &[], tools: &[], answers: 0 };
         let mut streamed = String::new();
         let answer = model.answer(&request, &mut |words: &str| streamed.push_str(words)).await.unwrap();
         assert_eq!((answer.text.as_str(), streamed.as_str()), ("Let me look.", "Let me look."), "{whole}");
@@ -434,7 +434,7 @@ async fn an_invalid_unstreamed_answer_is_noticed() {
         for (body, expected) in [("{}", "broke off"), ("{\"half\":", "isn't JSON"), (r#"{"error":"no"}"#, "says: no")] {
             let server = ModelServer::start([Play::json(body)]).await;
             let model = make(ModelEndpoint::new(&server.url, None).unwrap());
-            let request = ModelRequest { agent: "main", system: "", entries: &[], tools: &[] };
+            let request = ModelRequest { agent: "main", system: "", entries: &[], tools: &[], answers: 0 };
             let failure = model.answer(&request, &mut |_| {}).await.unwrap_err();
             assert!(failure.message.contains(expected), "{body}: {failure}");
         }

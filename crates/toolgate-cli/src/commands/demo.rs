@@ -112,7 +112,7 @@ fn work(workspace: &Workspace, session: Session, run: &str) -> Result<FinishReas
         cancel_on_signal(cancel.clone(), || {});
         agent.with_text_sink(Arc::clone(&reporter) as _).work(TASK, cancel).await
     })?;
-    reporter.end(&outcome, run);
+    reporter.end(&outcome, run, None);
     Ok(outcome.finish)
 }
 

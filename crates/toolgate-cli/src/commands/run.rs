@@ -2,6 +2,7 @@
 
 mod agent_kinds;
 mod model;
+mod resume;
 
 use std::io::{IsTerminal, Read};
 use std::sync::Arc;
@@ -36,6 +37,11 @@ use crate::workspace::{open_workspace_with, person_name, with_attach_socket};
 ///   toolgate run "what does this project do?" --model openai:gpt-5 --preset read-only
 ///   toolgate run - --model ollama:qwen3 --live < task.txt
 ///   toolgate --json run "tidy up" --model chat:gpt-oss --base-url http://127.0.0.1:8080/v1
+///   toolgate run --continue                                          go on where the last run stopped
+///   toolgate run --resume run_01a1 "and now the documentation"
+///
+/// A run goes on after an answer, a limit, an interrupt or a crash, from its record. A call that had started and has no
+/// end on record is shown to the model as one that may have happened; it isn't repeated.
 ///
 /// You can define kinds of subagents in ~/.config/toolgate/agents/NAME.toml: a description, instructions and the tools
 /// that they are limited to.
@@ -52,8 +58,15 @@ use crate::workspace::{open_workspace_with, person_name, with_attach_socket};
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct RunArgs {
-    /// The task; `-` reads it from standard input.
-    task: String,
+    /// The task; `-` reads it from standard input. With --continue or --resume, the next message.
+    #[arg(required_unless_present_any = ["continues", "resume"])]
+    task: Option<String>,
+    /// Go on with the last run in which an agent worked.
+    #[arg(long = "continue", short = 'c')]
+    continues: bool,
+    /// Go on with this run: its id, its beginning, or `last`.
+    #[arg(long, value_name = "RUN", conflicts_with = "continues")]
+    resume: Option<String>,
     #[command(flatten)]
     model: ModelArgs,
     /// Maximum number of turns.
@@ -79,16 +92,13 @@ pub(crate) struct RunArgs {
 impl RunArgs {
     pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
         let (task, controls) = (self.task()?, self.controls()?);
-        let (model, key) = self.model.open()?;
+        let opened = self.model.open(&invocation.location.load()?.settings.model)?;
         let kinds = agent_kinds::user_agent_kinds(&invocation.location.config)?;
-        let secrets = key
-            .as_ref()
-            .and_then(toolgate_agent::model::ApiKey::telling)
-            .map(|key| ("the model's key".to_owned(), key.to_owned()));
-        let workspace =
-            open_workspace_with(&invocation.location, toolgate_agent::tools(), secrets.into_iter().collect())?;
-        let choice = RunChoice { run: None, session: self.session.clone(), front_end: "agent" };
+        let workspace = open_workspace_with(&invocation.location, toolgate_agent::tools(), opened.secrets())?;
+        let run = resume::find(&workspace, self.continues, self.resume.as_deref())?;
+        let choice = RunChoice { run, session: self.session.clone(), front_end: "agent" };
         let recorded = workspace.begin(&choice)?;
+        let past = choice.run.as_ref().map(|_| resume::read(&workspace, &recorded.run)).transpose()?;
         let watching = self.watching(invocation, &controls);
         let session =
             recorded.session.approved_by(watching.approver).answered_by(watching.answerer).watched_by(watching.sink);
@@ -98,8 +108,12 @@ impl RunArgs {
             let _ticking = watching.reporter.clone().map(Reporter::tick);
             let words = workspace_instructions(&workspace, &session, invocation).await;
             let processes = Arc::clone(&session.processes);
-            let agent = Agent::new(model, Arc::clone(&workspace.gate), session, controls);
+            let agent = Agent::new(opened.model, Arc::clone(&workspace.gate), session, controls);
             let agent = agent.with_text_sink(watching.listener).with_kinds(kinds).with_workspace_instructions(words);
+            let agent = match past {
+                Some(past) => agent.continuing(past),
+                None => agent,
+            };
             let work = async {
                 let outcome = agent.work(&task, cancel).await;
                 processes.end().await;
@@ -110,14 +124,14 @@ impl RunArgs {
         recorded.run.end().context("the end of the run couldn't be recorded")?;
         workspace.finish();
         if let Some(reporter) = &watching.reporter {
-            reporter.end(&outcome, &recorded.run.id);
+            reporter.end(&outcome, &recorded.run.id, opened.settings.cost(outcome.tokens));
         }
         print_answer(&outcome, invocation);
         Ok(Exit::of_finish(outcome.finish))
     }
 
     fn task(&self) -> Result<String> {
-        let task = match self.task.as_str() {
+        let task = match self.task.as_deref().unwrap_or(resume::GO_ON) {
             "-" => std::io::read_to_string(std::io::stdin().take(1 << 20)).context("standard input can't be read")?,
             task => task.to_owned(),
         };

@@ -74,20 +74,15 @@ pub(crate) struct WorkArgs {
 
 impl WorkArgs {
     pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
-        let (model, key) = self.model.open()?;
+        let opened = self.model.open(&invocation.location.load()?.settings.model)?;
         let token = self.telegram_token()?;
-        let mut secrets: Vec<(String, String)> = Vec::new();
-        secrets.extend(
-            key.as_ref()
-                .and_then(toolgate_agent::model::ApiKey::telling)
-                .map(|key| ("the model's key".to_owned(), key.to_owned())),
-        );
+        let mut secrets = opened.secrets();
         secrets.extend(token.clone().map(|token| ("the bot's token".to_owned(), token)));
         let workspace = open_workspace_with(&invocation.location, toolgate_agent::tools(), secrets)?;
         let (state, inbox, store) =
             (invocation.location.state()?, workspace.stores.inbox()?, workspace.stores.store()?);
         let controls = AgentLimits { turns: self.max_turns, ..AgentLimits::default() };
-        let worker = AgentWorker { workspace, model, controls };
+        let worker = AgentWorker { workspace, model: opened.model, controls };
         block_on(self.serve(RunRecords { state: Arc::new(state), store }, inbox, &worker, token))??;
         worker.workspace.finish();
         Ok(Exit::Ok)

@@ -55,13 +55,19 @@ impl Reporter {
     }
 
     /// Reports how the task ended.
-    pub(crate) fn end(&self, outcome: &AgentOutcome, run: &str) {
+    pub(crate) fn end(&self, outcome: &AgentOutcome, run: &str, cost: Option<String>) {
         let mut state = self.state();
         let (tokens, seconds) = (grouped(outcome.tokens.total()), outcome.duration.as_secs_f64());
-        let used = paint(DIM, format!("{} turns, {tokens} tokens, {seconds:.1} s · {run}", outcome.turns));
+        let cost = cost.map(|cost| format!(", {cost}")).unwrap_or_default();
+        let used = paint(DIM, format!("{} turns, {tokens} tokens{cost}, {seconds:.1} s · {run}", outcome.turns));
         let line = match outcome.finish {
             FinishReason::Answered => format!("{} {used}", paint(GREEN, "✓ answered")),
-            finish => format!("{} {}\n{used}", paint(RED, format!("✗ {finish}:")), plain(&outcome.summary)),
+            finish => format!(
+                "{} {}\n{used}\n{}",
+                paint(RED, format!("✗ {finish}:")),
+                plain(&outcome.summary),
+                paint(DIM, "to go on: toolgate run --continue")
+            ),
         };
         state.print(&[line]);
         state.erase();

@@ -40,12 +40,12 @@ impl Transcript {
             EventPayload::TurnStarted => {
                 vec![paint(DIM, format!("── turn {} ──", event.turn.unwrap_or_default()))]
             }
-            EventPayload::ModelSaid { text } if depth > 0 || !text_was_shown => {
-                plain(text).lines().map(str::to_owned).collect()
+            EventPayload::ModelSaid { text, .. } if depth > 0 || !text_was_shown => {
+                plain(text.trim()).lines().map(str::to_owned).collect()
             }
             EventPayload::ModelFailed { reason, retry_in_ms, .. } => vec![failure(reason, *retry_in_ms)],
             EventPayload::ModelMisunderstood { reason } => vec![paint(YELLOW, format!("! {}", plain(reason)))],
-            EventPayload::ContextMasked { results, bytes } => {
+            EventPayload::ContextMasked { results, bytes, .. } => {
                 vec![paint(
                     DIM,
                     format!(
@@ -53,6 +53,10 @@ impl Transcript {
                     ),
                 )]
             }
+            EventPayload::ContextSummarized { .. } => vec![paint(
+                DIM,
+                "the model summarized the older turns to make room; their results are stored as artifacts",
+            )],
             EventPayload::Display(message) => {
                 let (mark, style) = level(message.level);
                 let title = message.title.as_ref().map(|title| format!("{}  ", paint(BOLD, plain(title))));

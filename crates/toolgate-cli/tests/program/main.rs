@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
 
 mod agent;
+mod agent_resume;
 mod agent_tools;
 mod attach;
 mod audit;

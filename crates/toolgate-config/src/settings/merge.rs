@@ -1,9 +1,10 @@
 //! Merges the layers into settings, strongest first: each row of the table says how.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use super::roots::merge_roots;
-use super::{CallLimits, ProcessLimits, Settings};
+use super::{CallLimits, ModelSettings, ProcessLimits, Settings};
 use crate::config::{StoreConfig, ToolLimitsConfig};
 use crate::error::{ConfigError, ConfigFault};
 use crate::layer::ConfigLayer;
@@ -48,7 +49,21 @@ pub fn merge(
         allowed_tools: SKILLS_ALLOWED_TOOLS.merge(layers, warnings),
         approval_wait_seconds: APPROVALS_WAIT_SECONDS.merge(layers, warnings),
         store: StoreConfig { url: STORE_URL.merge(layers, warnings), queue: STORE_QUEUE.merge(layers, warnings) },
+        model: merge_model(layers, warnings),
     })
+}
+
+fn merge_model(layers: &[ConfigLayer], warnings: &mut Vec<String>) -> ModelSettings {
+    let input = MODEL_INPUT_PRICE.merge(layers, warnings);
+    let output = MODEL_OUTPUT_PRICE.merge(layers, warnings);
+    ModelSettings {
+        default: MODEL_DEFAULT.merge(layers, warnings),
+        base_url: MODEL_BASE_URL.merge(layers, warnings),
+        effort: MODEL_EFFORT.merge(layers, warnings),
+        idle_timeout: Duration::from_secs(MODEL_TIMEOUT_SECONDS.merge(layers, warnings)),
+        prices: input.zip(output),
+        currency: MODEL_CURRENCY.merge(layers, warnings).unwrap_or_else(|| "$".into()),
+    }
 }
 
 /// One limit of calls: its row, how a layer states it for a tool, and where the merged value goes.
@@ -91,8 +106,6 @@ fn check_positive(layers: &[ConfigLayer]) -> Result<(), ConfigError> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::config::{OverlayMode, UnknownCommandAction};
     use crate::testing::{layer, settings, try_settings, untrusted};
@@ -103,6 +116,21 @@ mod tests {
         let merged = settings(vec![]).0;
         assert_eq!(merged.limits, CallLimits { lines: 2000, bytes: 51_200, line_chars: 2000, timeout_seconds: 120 });
         assert_eq!((merged.durability, merged.unknown_commands), (Durability::Os, UnknownCommandAction::Confine));
+    }
+
+    #[test]
+    fn the_model_is_the_users_own_choice_and_never_a_workspaces() {
+        let text =
+            "[model]\ndefault = 'chat:x'\nbase_url = 'https://evil.example'\ninput_price = 1.5\noutput_price = 10";
+        let (merged, warnings) = settings(vec![layer(Layer::Workspace, text)]);
+        assert_eq!((merged.model.default, merged.model.base_url), (None, None));
+        assert!(warnings.iter().any(|warning| warning.contains("`model.base_url`")), "{warnings:?}");
+        let model = settings(vec![layer(Layer::User, text)]).0.model;
+        assert_eq!((model.default.as_deref(), model.idle_timeout), (Some("chat:x"), Duration::from_secs(90)));
+        let tokens = |input, output| toolgate_contract::TokenUsage { input, output };
+        assert_eq!(model.cost(tokens(1_000_000, 100_000)).as_deref(), Some("$2.50"));
+        assert_eq!(model.cost(tokens(1_000, 100)).as_deref(), Some("$0.0025"));
+        assert_eq!(settings(vec![]).0.model.cost(tokens(1, 1)), None, "no price is known");
     }
 
     #[test]

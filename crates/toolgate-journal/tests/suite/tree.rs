@@ -114,11 +114,12 @@ fn an_agent_is_below_the_call_that_started_it() {
         model: "scripted".into(),
         objective: "look".into(),
         parent: parent.map(str::to_owned),
+        continues: None,
     };
     let tokens = TokenUsage { input: 3, output: 4 };
     let ends = |finish| EventPayload::AgentEnded { finish, summary: "so".into(), turns: 1, tokens, duration_ms: 9 };
     let turn_ends = EventPayload::TurnEnded { tokens, duration_ms: 5 };
-    let said = EventPayload::ModelSaid { text: "hm".into() };
+    let said = EventPayload::ModelSaid { text: "hm".into(), calls: vec![], raw: vec![] };
     let tree = tree(&[
         of("main", None, of_run(0, begins("main", None))),
         of("main", Some(1), of_run(1, said)),

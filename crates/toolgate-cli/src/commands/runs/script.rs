@@ -41,9 +41,9 @@ impl<'a> ScriptBuilder<'a> {
                 let agent = self.kinds.get(trace).filter(|kind| **kind != FIRST);
                 self.all.push(agent.map_or_else(|| json!({}), |agent| json!({ "agent": agent })));
             }
-            (EventPayload::ModelSaid { text }, Some(turn)) => {
+            (EventPayload::ModelSaid { text, .. }, Some(turn)) if !text.trim().is_empty() => {
                 if let Some(place) = self.places.get(&(trace, turn)) {
-                    self.all[*place]["text"] = json!(text);
+                    self.all[*place]["text"] = json!(text.trim());
                 }
             }
             (EventPayload::CallStarted { tool, args, .. }, Some(turn)) => {
