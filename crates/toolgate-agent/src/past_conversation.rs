@@ -10,6 +10,7 @@ use toolgate_contract::{
     Artifacts, CallEnding, Enforced, Event, EventPayload, FinishReason, ModelCall, Reply, ReplyArtifacts, ToolError,
 };
 use toolgate_dialects::{ToolCall, ToolCallKind};
+use toolgate_redact::Redactor;
 
 use crate::conversation::{Conversation, mask};
 use crate::model::{ConversationEntry, ModelAnswer, Observation};
@@ -49,9 +50,14 @@ impl PastConversation {
         Self { agent: agent.to_owned(), model: model.to_owned(), entries, answers, finish: None }
     }
 
-    /// Rebuilds the conversation of a run's main agent from the run's events. Images are read from `artifacts`.
-    pub fn rebuild(events: impl IntoIterator<Item = Event>, artifacts: &dyn Artifacts) -> Result<Self, ResumeError> {
-        let mut builder = ConversationBuilder::new(artifacts);
+    /// Rebuilds the conversation of a run's main agent from the run's events. Images are read from `artifacts`, and shown
+    /// unless the redactor finds a secret in one.
+    pub fn rebuild(
+        events: impl IntoIterator<Item = Event>,
+        artifacts: &dyn Artifacts,
+        redactor: &Redactor,
+    ) -> Result<Self, ResumeError> {
+        let mut builder = ConversationBuilder::new(artifacts, redactor);
         events.into_iter().for_each(|event| builder.take(event));
         builder.finish()
     }
@@ -88,6 +94,7 @@ impl PastConversation {
 /// Rebuilds a conversation, event by event.
 struct ConversationBuilder<'a> {
     artifacts: &'a dyn Artifacts,
+    redactor: &'a Redactor,
     past: Option<PastConversation>,
     /// The last answer whose calls have no results in the conversation yet.
     open: Vec<ModelCall>,
@@ -106,9 +113,10 @@ struct StartedCall {
 }
 
 impl<'a> ConversationBuilder<'a> {
-    fn new(artifacts: &'a dyn Artifacts) -> Self {
+    fn new(artifacts: &'a dyn Artifacts, redactor: &'a Redactor) -> Self {
         Self {
             artifacts,
+            redactor,
             past: None,
             open: Vec::new(),
             started: HashMap::new(),
@@ -237,7 +245,7 @@ impl<'a> ConversationBuilder<'a> {
     fn result(&mut self, asked: &ModelCall) -> Observation {
         let call = recorded_call(asked);
         match self.started.remove(&asked.tool_call_id) {
-            Some(StartedCall { reply: Some(reply), .. }) => observation(&call, &reply, self.artifacts),
+            Some(StartedCall { reply: Some(reply), .. }) => observation(&call, &reply, self.artifacts, self.redactor),
             Some(StartedCall { reply: None, changing }) => unfinished(call, &may_have_happened(&changing)),
             None => unfinished(call, NOT_STARTED),
         }

@@ -56,8 +56,8 @@ pub use effect::{Access, Effect, Permission};
 pub use egress::{Denial, EgressPolicy};
 pub use error::{ErrorClass, ErrorCode, ToolError};
 pub use event::{
-    ApprovalScope, CallEnding, Event, EventPayload, MaskedPart, MessageOrigin, MisreadCommand, ModelCall, ProcessOutput,
-    RefusedRequest, RunFacts,
+    ApprovalScope, CallEnding, Event, EventPayload, MaskedPart, MessageOrigin, MisreadCommand, ModelCall,
+    ProcessOutput, RefusedRequest, RunFacts,
 };
 pub use event_origin::EventOrigin;
 pub use file_name::{escape_path, unescape_path};

@@ -94,7 +94,7 @@ async fn the_model_summarizes_what_no_longer_fits_and_the_record_gives_it_back()
     let mut kept = String::new();
     std::io::Read::read_to_string(&mut file, &mut kept).unwrap();
     assert!(kept.contains("a line of some length"), "an old result is still readable");
-    let past = PastConversation::rebuild(world.events(), world.run.artifacts.as_ref()).unwrap();
+    let past = PastConversation::rebuild(world.events(), world.run.artifacts.as_ref(), world.gate.redactor()).unwrap();
     assert_eq!(past.entries[..last.len()], last, "the record has the same conversation");
     assert_eq!(past.answers, 9);
 }

@@ -77,7 +77,7 @@ fn agent(world: &TestWorkspace, model: &Arc<Watched>, session: Session) -> Agent
 }
 
 fn rebuilt(world: &TestWorkspace) -> Result<PastConversation, ResumeError> {
-    PastConversation::rebuild(world.events(), world.run.artifacts.as_ref())
+    PastConversation::rebuild(world.events(), world.run.artifacts.as_ref(), world.gate.redactor())
 }
 
 #[tokio::test]
@@ -198,5 +198,8 @@ async fn a_run_without_an_agent_or_without_what_the_model_asked_for_is_refused()
         }
         event
     });
-    assert_eq!(PastConversation::rebuild(older, world.run.artifacts.as_ref()), Err(ResumeError::OlderRecord));
+    assert_eq!(
+        PastConversation::rebuild(older, world.run.artifacts.as_ref(), world.gate.redactor()),
+        Err(ResumeError::OlderRecord)
+    );
 }

@@ -36,6 +36,6 @@ pub(crate) fn find(workspace: &Workspace, continues: bool, resume: Option<&str>)
 pub(crate) fn read(workspace: &Workspace, run: &Run) -> Result<PastConversation> {
     let events = read_events(&workspace.state.run_dir(&run.id)?)?;
     let events = events.map(|recorded| Ok(recorded?.event)).collect::<Result<Vec<_>>>()?;
-    PastConversation::rebuild(events, run.artifacts.as_ref())
+    PastConversation::rebuild(events, run.artifacts.as_ref(), workspace.gate.redactor())
         .with_context(|| format!("The run {} can't be continued", run.id))
 }
