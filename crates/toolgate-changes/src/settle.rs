@@ -4,11 +4,13 @@
 
 mod autoloaded;
 mod in_place;
+mod instructions;
 mod selection;
 
 use std::sync::Arc;
 
 pub(crate) use self::autoloaded::{NewContent, as_git_paths};
+use self::instructions::instruction_notes;
 pub(crate) use self::selection::{ChangeSelection, ChangeSelector};
 use crate::build_output::{FoldedChanges, fold_build_output};
 use crate::change_applier::ChangeApplier;
@@ -176,6 +178,7 @@ fn counted(changes: &[Change], files: &dyn Files) -> SettledChanges {
         settled.deleted += directory.deleted;
     }
     settled.folded = folded;
+    settled.notes.extend(instruction_notes(listed.iter().copied()));
     for change in listed {
         let (count, sign) = match (&change.before, &change.after) {
             (None, _) => (&mut settled.created, '+'),

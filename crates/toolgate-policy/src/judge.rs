@@ -12,6 +12,7 @@ use crate::call_effects::CallEffects;
 use crate::ceiling::{Ceiling, on_commands_outside_ceiling};
 use crate::commands::OUTSIDE;
 use crate::host::Host;
+use crate::instruction_files::instruction_kind;
 use crate::opinion::{Opinion, OpinionSource, Topic};
 use crate::policy::Policy;
 use crate::preset::{self, MANY_FILES};
@@ -229,7 +230,8 @@ impl Policy {
     }
 
     /// Asks about a write to a file that programs load or run automatically: with such a write a tool could have any
-    /// program run. What commands write to such files is quarantined instead.
+    /// program run. What commands write to such files is quarantined instead. Also asks about files with instructions
+    /// that somebody else follows later, once for each kind.
     fn on_autoloaded(
         &self,
         index: usize,
@@ -241,10 +243,13 @@ impl Policy {
             autoloaded(&place.path).map(|found| found.reason).or_else(|| autoloaded_beneath(&place.path))
         };
         let decision = preset::outside_boundary(self.preset);
-        if let Some(reason) = reason(first).or_else(|| second.and_then(reason))
+        let kind = |place: &WorkspacePath| instruction_kind(&place.path);
+        let autoloaded = reason(first).or_else(|| second.and_then(reason)).map(OpinionSource::Autoloaded);
+        let instructions = || kind(first).or_else(|| second.and_then(kind)).map(OpinionSource::Instructions);
+        if let Some(source) = autoloaded.or_else(instructions)
             && decision != Decision::Allow
         {
-            opinions.push(about(index, decision, Layer::Builtin, OpinionSource::Autoloaded(reason)));
+            opinions.push(about(index, decision, Layer::Builtin, source));
         }
     }
 
