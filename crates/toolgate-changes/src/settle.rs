@@ -123,6 +123,7 @@ impl ChangeSettler {
                 Err(error) => return Err(error),
             }
         };
+        self.changer.made(&choice.chosen);
         change_log.keep_for_diffs(&choice.chosen, files);
         let mut settled = counted(&choice.chosen, files);
         settled.notes.extend(choice.notes.iter().take(MAX_QUARANTINED).cloned());

@@ -11,6 +11,7 @@ use crate::autoloaded::{autoloaded, autoloaded_beneath};
 use crate::call_effects::CallEffects;
 use crate::ceiling::{Ceiling, on_commands_outside_ceiling};
 use crate::commands::OUTSIDE;
+use crate::facts::{NamesAlone, WorkspaceFacts};
 use crate::host::Host;
 use crate::instruction_files::instruction_kind;
 use crate::opinion::{Opinion, OpinionSource, Topic};
@@ -64,6 +65,11 @@ impl Policy {
     /// Judges a call that gets more than its tool states: hosts that its command may reach, paths outside the workspace
     /// that it may change, or no sandbox at all. Each addition is judged like an effect of the call.
     pub fn judge_wider(&self, request: &PolicyRequest<'_>, more: &[Effect]) -> Verdict {
+        self.judge_with(request, more, &NamesAlone)
+    }
+
+    /// Judges a call, with what is known about the workspace beside names.
+    pub fn judge_with(&self, request: &PolicyRequest<'_>, more: &[Effect], facts: &dyn WorkspaceFacts) -> Verdict {
         let (tool, effects) = (request.tool, request.effects);
         let with_more = [effects, &more.iter().cloned().map(LocatedEffect::nowhere).collect::<Vec<_>>()].concat();
         let call = CallEffects::new(if more.is_empty() { effects } else { &with_more }, &self.paths);
@@ -91,6 +97,7 @@ impl Policy {
         }
         on_commands_outside_ceiling(tool, request.ceilings, &call, &mut opinions);
         self.on_many_files(&call.effects, &mut opinions);
+        self.apply_facts(&call, facts, &mut opinions);
         self.combine(&opinions, request, &call)
     }
 
