@@ -73,6 +73,7 @@ impl Changes for ChangeApplier {
         for change in &changes {
             self.workspace.reads.wrote(&self.session, &self.origin.tool_call_id, change);
         }
+        self.made(&[&changes[..], &directories].concat());
         Ok(changes)
     }
 
@@ -155,6 +156,12 @@ impl ChangeApplier {
         let payload = EventPayload::FilesChanging { changes: changes.to_vec() };
         self.recorder.record(&[self.origin.event(self.workspace.clock.now(), payload)])?;
         Ok(turn.note(&ChangeIntent { id: id.to_owned(), changes: changes.to_vec() })?)
+    }
+
+    /// Remembers what the session made. Only for changes that are its own work: what is restored isn't, and what a command
+    /// left in place may be somebody else's.
+    pub(crate) fn made(&self, changes: &[Change]) {
+        self.workspace.own_files.record(&self.session, changes);
     }
 
     /// Records the revert of a command's changes.

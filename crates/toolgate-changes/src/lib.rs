@@ -11,6 +11,7 @@ mod change_log;
 mod commit;
 mod git;
 mod in_place_command;
+mod own_files;
 mod read_tracker;
 mod recover;
 mod release;

@@ -4,11 +4,13 @@
 
 mod autoloaded;
 mod in_place;
+mod instructions;
 mod selection;
 
 use std::sync::Arc;
 
 pub(crate) use self::autoloaded::{NewContent, as_git_paths};
+use self::instructions::instruction_notes;
 pub(crate) use self::selection::{ChangeSelection, ChangeSelector};
 use crate::build_output::{FoldedChanges, fold_build_output};
 use crate::change_applier::ChangeApplier;
@@ -121,6 +123,7 @@ impl ChangeSettler {
                 Err(error) => return Err(error),
             }
         };
+        self.changer.made(&choice.chosen);
         change_log.keep_for_diffs(&choice.chosen, files);
         let mut settled = counted(&choice.chosen, files);
         settled.notes.extend(choice.notes.iter().take(MAX_QUARANTINED).cloned());
@@ -176,6 +179,7 @@ fn counted(changes: &[Change], files: &dyn Files) -> SettledChanges {
         settled.deleted += directory.deleted;
     }
     settled.folded = folded;
+    settled.notes.extend(instruction_notes(listed.iter().copied()));
     for change in listed {
         let (count, sign) = match (&change.before, &change.after) {
             (None, _) => (&mut settled.created, '+'),

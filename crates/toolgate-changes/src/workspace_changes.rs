@@ -8,7 +8,7 @@ use std::sync::Arc;
 use toolgate_contract::QuarantineMode;
 use toolgate_contract::{
     AnyTool, Change, Clock, Differ, EventOrigin, Files, HiddenPaths, LocatedEffect, QuarantinedPath, Rehearsals,
-    StagedChanges, ToolError,
+    StagedChanges, ToolError, WorkspacePath,
 };
 use toolgate_journal::{Recorder, RunOptions};
 
@@ -17,6 +17,7 @@ use crate::change_applier::ChangeApplier;
 use crate::change_log::ChangeLog;
 use crate::commit::Commit;
 use crate::git::CommittedFiles;
+use crate::own_files::OwnFiles;
 use crate::read_tracker::ReadTracker;
 use crate::settle::{ChangeSelector, as_git_paths};
 
@@ -29,6 +30,7 @@ pub struct WorkspaceChanges {
     pub(crate) log: Option<Arc<ChangeLog>>,
     pub(crate) selector: ChangeSelector,
     pub(crate) reads: ReadTracker,
+    pub(crate) own_files: OwnFiles,
     pub(crate) options: ChangeOptions,
 }
 
@@ -60,8 +62,8 @@ impl WorkspaceChanges {
         let committed = CommittedFiles::new(options.directories.clone());
         let quarantine = options.quarantine;
         let selector = ChangeSelector { files: judged, hidden_paths: hidden, quarantine, committed };
-        let (log, reads) = (log.map(Arc::new), ReadTracker::default());
-        Self { files, hidden_paths, clock, log, selector, reads, options }
+        let (log, reads, own_files) = (log.map(Arc::new), ReadTracker::default(), OwnFiles::default());
+        Self { files, hidden_paths, clock, log, selector, reads, own_files, options }
     }
 
     /// Changes as they are shown: build output is folded.
@@ -104,6 +106,11 @@ impl WorkspaceChanges {
             more if more.is_empty() => effects.into(),
             more => [effects, &more].concat().into(),
         }
+    }
+
+    /// Whether there is nothing at this path but what this session made with its tools and commands, as it left it.
+    pub fn is_own(&self, session: &str, place: &WorkspacePath) -> bool {
+        self.own_files.is_own(session, place, self.files.as_ref())
     }
 
     /// A directory of a run's own, which the scripts of one skill alone may fill.

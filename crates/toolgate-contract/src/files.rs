@@ -115,6 +115,11 @@ pub trait HiddenPaths: Send + Sync {
     /// Whether this path is hidden for this access.
     fn hides(&self, access: Access, place: &WorkspacePath) -> bool;
 
+    /// Whether the answer depends on what the file contains, and so may be another one the next time.
+    fn depends_on_content(&self, _place: &WorkspacePath) -> bool {
+        false
+    }
+
     /// The denial to report for a command that opened a hidden path, which is displayed as `shown`.
     fn denial(&self, _place: &WorkspacePath, shown: &str) -> Denial {
         Denial::of_decoy(shown, ErrorCode::SensitivePath, "Policy hides it from tools.", None)

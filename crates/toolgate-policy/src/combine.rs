@@ -102,7 +102,11 @@ impl Policy {
 
     fn finding(&self, opinion: &Opinion, request: &PolicyRequest<'_>, call: &CallEffects<'_>) -> Finding {
         let (name, mut reason, code) = self.words(opinion, request, call);
-        let effect = opinion.effect.map(|index| call.effects[index].effect.clone());
+        let effect = match opinion.source {
+            // Whoever agrees to one file agrees to all of its kind.
+            OpinionSource::Instructions(kind) => Some(Effect::write(&kind.name)),
+            _ => opinion.effect.map(|index| call.effects[index].effect.clone()),
+        };
         if opinion.decision == Decision::Ask && is_registry(effect.as_ref()) {
             reason.push_str(REGISTRIES_HINT);
         }
@@ -142,6 +146,7 @@ impl Policy {
             }
             OpinionSource::SensitivePath(_)
             | OpinionSource::Autoloaded(_)
+            | OpinionSource::Instructions(_)
             | OpinionSource::OutOfBounds
             | OpinionSource::ReadOnlyRoot
             | OpinionSource::Unlocated => self.describe_place(opinion, request),
@@ -185,6 +190,10 @@ impl Policy {
             OpinionSource::Autoloaded(reason) => {
                 let reason = format!("Programs load or run this file automatically: {reason}.");
                 (name(format!("preset {}: autoloaded files", self.preset)), reason, ErrorCode::PolicyDenied)
+            }
+            OpinionSource::Instructions(kind) => {
+                let reason = format!("Others act on this file: {}.", kind.reason);
+                (name(format!("preset {}: instruction files", self.preset)), reason, ErrorCode::PolicyDenied)
             }
             OpinionSource::OutOfBounds => {
                 let source = request.bounds.map_or("the session", |bounds| bounds.source.as_str());

@@ -11,7 +11,9 @@ use crate::autoloaded::{autoloaded, autoloaded_beneath};
 use crate::call_effects::CallEffects;
 use crate::ceiling::{Ceiling, on_commands_outside_ceiling};
 use crate::commands::OUTSIDE;
+use crate::facts::{NamesAlone, WorkspaceFacts};
 use crate::host::Host;
+use crate::instruction_files::instruction_kind;
 use crate::opinion::{Opinion, OpinionSource, Topic};
 use crate::policy::Policy;
 use crate::preset::{self, MANY_FILES};
@@ -63,6 +65,11 @@ impl Policy {
     /// Judges a call that gets more than its tool states: hosts that its command may reach, paths outside the workspace
     /// that it may change, or no sandbox at all. Each addition is judged like an effect of the call.
     pub fn judge_wider(&self, request: &PolicyRequest<'_>, more: &[Effect]) -> Verdict {
+        self.judge_with(request, more, &NamesAlone)
+    }
+
+    /// Judges a call, with what is known about the workspace beside names.
+    pub fn judge_with(&self, request: &PolicyRequest<'_>, more: &[Effect], facts: &dyn WorkspaceFacts) -> Verdict {
         let (tool, effects) = (request.tool, request.effects);
         let with_more = [effects, &more.iter().cloned().map(LocatedEffect::nowhere).collect::<Vec<_>>()].concat();
         let call = CallEffects::new(if more.is_empty() { effects } else { &with_more }, &self.paths);
@@ -90,6 +97,7 @@ impl Policy {
         }
         on_commands_outside_ceiling(tool, request.ceilings, &call, &mut opinions);
         self.on_many_files(&call.effects, &mut opinions);
+        self.apply_facts(&call, facts, &mut opinions);
         self.combine(&opinions, request, &call)
     }
 
@@ -229,7 +237,8 @@ impl Policy {
     }
 
     /// Asks about a write to a file that programs load or run automatically: with such a write a tool could have any
-    /// program run. What commands write to such files is quarantined instead.
+    /// program run. What commands write to such files is quarantined instead. Also asks about files with instructions
+    /// that somebody else follows later, once for each kind.
     fn on_autoloaded(
         &self,
         index: usize,
@@ -241,10 +250,13 @@ impl Policy {
             autoloaded(&place.path).map(|found| found.reason).or_else(|| autoloaded_beneath(&place.path))
         };
         let decision = preset::outside_boundary(self.preset);
-        if let Some(reason) = reason(first).or_else(|| second.and_then(reason))
+        let kind = |place: &WorkspacePath| instruction_kind(&place.path);
+        let autoloaded = reason(first).or_else(|| second.and_then(reason)).map(OpinionSource::Autoloaded);
+        let instructions = || kind(first).or_else(|| second.and_then(kind)).map(OpinionSource::Instructions);
+        if let Some(source) = autoloaded.or_else(instructions)
             && decision != Decision::Allow
         {
-            opinions.push(about(index, decision, Layer::Builtin, OpinionSource::Autoloaded(reason)));
+            opinions.push(about(index, decision, Layer::Builtin, source));
         }
     }
 

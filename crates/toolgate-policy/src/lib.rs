@@ -33,13 +33,16 @@
 mod autoloaded;
 mod call_effects;
 mod ceiling;
+mod certificates;
 mod combine;
 mod commands;
 mod compile;
 mod egress;
 mod explain;
+mod facts;
 mod host;
 mod host_sets;
+mod instruction_files;
 mod judge;
 mod judge_command;
 mod opinion;
@@ -59,12 +62,15 @@ pub use autoloaded::{
     suspicious_in_git_todo,
 };
 pub use ceiling::Ceiling;
+pub use certificates::holds_only_certificates;
 #[doc(hidden)]
 pub use commands::program_options;
 pub use commands::{GrantPattern, PathContext, grant_pattern};
 pub use compile::{CompiledConfig, compile};
 pub use egress::{ConnectionVerdict, plain_host};
 pub use explain::{ExplainedCommand, Explanation};
+pub use facts::WorkspaceFacts;
+pub use instruction_files::{InstructionKind, instruction_kind, is_instruction_kind};
 pub use judge::{PathBounds, PolicyRequest};
 pub use policy::{BUILT_IN, ExampleResult, Policy, RuleDescription};
 pub use preset::MANY_FILES;

@@ -5,6 +5,7 @@ use toolgate_contract::{Decision, Layer, Permission};
 
 use crate::call_effects::CallEffects;
 use crate::host::HostFault;
+use crate::instruction_files::InstructionKind;
 use crate::sensitive_paths::SensitiveMatch;
 
 /// One opinion.
@@ -44,6 +45,8 @@ pub(crate) enum OpinionSource {
     SensitivePath(SensitiveMatch),
     /// The preset, on a file that programs load or run automatically, with the reason.
     Autoloaded(&'static str),
+    /// The preset, on a file with instructions that somebody else follows later.
+    Instructions(&'static InstructionKind),
     /// A host that can't be parsed.
     Host(HostFault),
     /// A host in a reserved block of this kind.

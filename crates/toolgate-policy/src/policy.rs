@@ -162,6 +162,14 @@ impl Policy {
         find_sensitive(access, place, &self.excepts).is_some() || self.denied[access as usize].is_match(&place.path)
     }
 
+    /// Whether tools must not see this path with this access for one reason alone: its name is that of a private key. If it
+    /// holds public certificates and nothing else, tools may see it.
+    pub fn hides_as_possible_key(&self, access: Access, place: &WorkspacePath) -> bool {
+        let hit = find_sensitive(access, place, &self.excepts);
+        hit.is_some_and(|hit| SENSITIVE_PATHS.entry(hit).certificates)
+            && !self.denied[access as usize].is_match(&place.path)
+    }
+
     /// The denial to report for a command that opened this hidden path, written as `shown`: the rule and the reason.
     pub fn denial_of(&self, place: &WorkspacePath, shown: &str) -> Denial {
         let entry = find_sensitive(Access::Read, place, &self.excepts).map(|hit| (hit, SENSITIVE_PATHS.entry(hit)));

@@ -33,6 +33,10 @@ pub(crate) struct SensitivePath {
     outside: bool,
     #[serde(default)]
     alone: bool,
+    #[serde(default)]
+    pub(crate) certificates: bool,
+    #[serde(default)]
+    except_outside: Vec<String>,
     #[serde(rename = "match")]
     pub(crate) matches: Vec<String>,
     pub(crate) no_match: Vec<String>,
@@ -56,8 +60,8 @@ pub(crate) struct SensitivePaths {
     /// Each pattern with the index of its entry.
     patterns: Vec<(usize, PathGlob)>,
     set: PathSet,
-    /// For each entry: look-alikes that are harmless.
-    excepts: Vec<PathSet>,
+    /// For each entry: look-alikes that are harmless, everywhere and outside the roots.
+    excepts: Vec<(PathSet, PathSet)>,
 }
 
 /// A pattern of the list that matched, by its index.
@@ -169,9 +173,12 @@ impl SensitivePaths {
             for path in &entry.paths {
                 patterns.push((index, build(path, CaseFolding::Folded)?));
             }
-            let harmless = entry.except.iter().map(|path| PathGlob::alone(path, CaseFolding::Folded));
-            let harmless = harmless.collect::<Result<Vec<_>, _>>()?;
-            excepts.push(PathSet::new(CaseFolding::Folded, harmless.iter().map(|glob| (0, glob)))?);
+            let harmless = |paths: &[String]| {
+                let globs = paths.iter().map(|path| PathGlob::alone(path, CaseFolding::Folded));
+                let globs = globs.collect::<Result<Vec<_>, _>>()?;
+                PathSet::new(CaseFolding::Folded, globs.iter().map(|glob| (0, glob)))
+            };
+            excepts.push((harmless(&entry.except)?, harmless(&entry.except_outside)?));
         }
         let set = PathSet::new(CaseFolding::Folded, patterns.iter().enumerate().map(|(at, (_, glob))| (at, glob)))?;
         Ok(Self { entries, patterns, set, excepts })
@@ -193,7 +200,8 @@ impl SensitivePaths {
                 && !(entry.top && place.root != 0)
                 && (!entry.outside || place.root == OUTSIDE)
                 && (entry.fixed || !is_lifted)
-                && !self.excepts[index].is_match(&place.path)
+                && !self.excepts[index].0.is_match(&place.path)
+                && !(place.root == OUTSIDE && self.excepts[index].1.is_match(&place.path))
         };
         self.set.matches(&place.path).into_iter().find(holds).map(SensitiveMatch)
     }
@@ -213,7 +221,8 @@ impl SensitivePaths {
     /// Whether the entry with this index covers a path in the workspace.
     pub(crate) fn covers(&self, index: usize, path: &str) -> bool {
         let named = |path: &str| {
-            self.set.matches(path).iter().any(|at| self.patterns[*at].0 == index) && !self.excepts[index].is_match(path)
+            self.set.matches(path).iter().any(|at| self.patterns[*at].0 == index)
+                && !self.excepts[index].0.is_match(path)
         };
         named(path) || self.entries[index].denies_reading() && edited_files(path).any(|path| named(&path))
     }

@@ -7,6 +7,7 @@ use toolgate_contract::{Access, Decision, Declaration, Effect, Finding, Layer};
 
 use crate::commands::grant_pattern;
 use crate::host::Host;
+use crate::instruction_files::is_instruction_kind;
 use crate::path_glob::escape;
 
 /// The rules in the user's layer that would answer all of these asks. Empty if one of them can't be answered there (a
@@ -29,6 +30,8 @@ fn standing_rule(tool: &Declaration, ask: &Finding) -> Option<RuleConfig> {
     let reason = Some("You allowed this always.".to_owned());
     let allow = RuleConfig { reason, ..RuleConfig::new(Decision::Allow) };
     match &ask.effect {
+        // No pattern stands for all files of the kind.
+        Some(Effect::Write { path }) if is_instruction_kind(path) => None,
         Some(Effect::Read { path }) => about_path(allow, path, Access::Read),
         Some(Effect::Write { path }) => about_path(allow, path, Access::Write),
         Some(Effect::Delete { path }) => about_path(allow, path, Access::Delete),

@@ -39,6 +39,7 @@ use crate::session::Session;
 use crate::skills::SkillDirectory;
 use crate::step_timings::StepTimings;
 use crate::trim::TrimLimits;
+use crate::workspace_facts::{ContentHiddenPaths, SessionFacts};
 
 /// The parts of a gate. Calls that need an optional part that is missing are refused.
 pub struct GateParts {
@@ -124,7 +125,7 @@ impl Gate {
         let effects = self.parts.files.locate(tool.prepare(call)?.effects())?;
         let judged = self.parts.changes.judged_effects(&effects);
         let question = PolicyRequest { tool: tool.declaration(), effects: &judged, ceilings, bounds: None };
-        let verdict = self.parts.policy.judge(&question);
+        let verdict = self.parts.policy.judge_with(&question, &[], &self.facts(None));
         Ok(Judgement { effects, verdict })
     }
 
@@ -142,7 +143,7 @@ impl Gate {
         }
         let judged = self.parts.changes.judged_effects(&stated);
         let question = PolicyRequest { tool, effects: &judged, ceilings: &[], bounds: None };
-        Some(Ok(self.parts.policy.judge_wider(&question, &wider)))
+        Some(Ok(self.parts.policy.judge_with(&question, &wider, &self.facts(None))))
     }
 
     /// What changes go through, for front ends that recover after a kill or preview a commit.
@@ -181,7 +182,12 @@ impl Gate {
     }
 
     fn hidden_paths(&self) -> Arc<dyn HiddenPaths> {
-        Arc::clone(&self.parts.policy) as Arc<dyn HiddenPaths>
+        Arc::new(ContentHiddenPaths::new(Arc::clone(&self.parts.policy), Arc::clone(&self.parts.files)))
+    }
+
+    /// What policy needs to know beyond names.
+    fn facts<'a>(&'a self, session: Option<&'a str>) -> SessionFacts<'a> {
+        SessionFacts { files: self.parts.files.as_ref(), changes: self.parts.changes.as_ref(), session }
     }
 
     fn limits(&self, tool: &str, longest: Option<Duration>) -> (TrimLimits, Duration) {

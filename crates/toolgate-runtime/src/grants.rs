@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use toolgate_contract::{ApprovalScope, Effect, LocatedEffect, Verdict};
 use toolgate_journal::Grant;
-use toolgate_policy::grant_pattern;
+use toolgate_policy::{grant_pattern, is_instruction_kind};
 
 /// The effects that need approval, normalized for comparison: paths as the workspace spells them, commands as the
 /// narrowest useful pattern.
@@ -50,15 +50,26 @@ fn normalized(located: &LocatedEffect) -> Effect {
     }
 }
 
+/// Whether the grant is for a kind of instruction files: whichever tool was asked about first, a person is asked about a
+/// kind once.
+fn covers_for_every_tool(grant: &Grant, effect: &Effect) -> bool {
+    matches!(effect, Effect::Write { path } if is_instruction_kind(path)) && grant.effects.contains(effect)
+}
+
 /// The widest scope under which every effect in `asked` was granted before, if all were.
 pub(crate) fn covering(grants: &[Grant], tool: &str, asked: &[Effect], now: Timestamp) -> Option<ApprovalScope> {
     let live: Vec<&Grant> = grants
         .iter()
-        .filter(|grant| grant.tool == tool && grant.scope > ApprovalScope::Call)
+        .filter(|grant| grant.scope > ApprovalScope::Call)
         .filter(|grant| grant.expires.is_none_or(|expires| now < expires))
+        .filter(|grant| grant.tool == tool || asked.iter().any(|effect| covers_for_every_tool(grant, effect)))
         .collect();
     let scope = live.iter().map(|grant| grant.scope).max()?;
-    asked.iter().all(|effect| live.iter().any(|grant| grant.effects.contains(effect))).then_some(scope)
+    let is_covered = |effect: &Effect| {
+        live.iter()
+            .any(|grant| grant.tool == tool && grant.effects.contains(effect) || covers_for_every_tool(grant, effect))
+    };
+    asked.iter().all(is_covered).then_some(scope)
 }
 
 #[cfg(test)]
@@ -129,5 +140,21 @@ mod tests {
             assert_eq!(covering(&grants, tool, &asked, *now).is_some(), *expected, "{tool} {paths:?}");
         }
         assert_eq!(covering(&[], "display", &[], early), None, "no grant covers nothing");
+    }
+
+    #[test]
+    fn a_grant_for_a_kind_of_instructions_covers_every_tool() {
+        let (now, kind) =
+            (Timestamp::UNIX_EPOCH, toolgate_policy::instruction_kind("AGENTS.md").unwrap().name.as_str());
+        let grants = [grant("write", &[kind, "a"], ApprovalScope::Session, None)];
+        for (tool, paths, expected) in [
+            ("write", &[kind, "a"][..], Some(ApprovalScope::Session)),
+            ("edit", &[kind], Some(ApprovalScope::Session)),
+            ("edit", &[kind, "a"], None),
+            ("edit", &["a"], None),
+        ] {
+            let asked: Vec<Effect> = paths.iter().map(|path| Effect::write(*path)).collect();
+            assert_eq!(covering(&grants, tool, &asked, now), expected, "{tool} {paths:?}");
+        }
     }
 }

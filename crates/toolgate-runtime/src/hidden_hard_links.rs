@@ -86,8 +86,7 @@ fn is_own_state(place: &WorkspacePath) -> bool {
 fn entries(directory: &WorkspacePath, files: &dyn Files) -> Result<Vec<(WorkspacePath, EntryKind)>, ToolError> {
     let mut found = Vec::new();
     files.look(directory, None, &mut |name, kind| {
-        let path = if directory.path.is_empty() { name.to_owned() } else { format!("{}/{name}", directory.path) };
-        found.push((WorkspacePath { root: directory.root, path }, kind));
+        found.push((directory.join(name), kind));
     })?;
     Ok(found)
 }

@@ -28,6 +28,8 @@ struct ScannedDirectory {
     stamp: Option<DirectoryStamp>,
     hidden: Vec<WorkspacePath>,
     protected: Vec<WorkspacePath>,
+    /// Those that may be hidden or not, as their content is.
+    by_content: Vec<WorkspacePath>,
     /// The subdirectories that are scanned as well, by name.
     directories: Vec<ScannedDirectory>,
 }
@@ -134,6 +136,8 @@ impl ScanPass<'_> {
         }
         self.found.hidden.extend_from_slice(&directory.hidden);
         self.found.protected.extend_from_slice(&directory.protected);
+        let hidden_now = directory.by_content.iter().filter(|place| self.hidden_paths.hides(Access::Read, place));
+        self.found.hidden.extend(hidden_now.cloned());
         for inner in &mut directory.directories {
             let shown = self.place.path.len();
             enter(&mut self.place.path, &inner.name);
@@ -157,7 +161,9 @@ fn add_entry(
     enter(&mut place.path, name);
     let is_directory = kind == EntryKind::Directory;
     let is_too_deep = is_directory && place.path.len() > LONGEST_PATH;
-    let restricted = if is_too_deep || hidden_paths.hides(Access::Read, place) {
+    let restricted = if !is_too_deep && hidden_paths.depends_on_content(place) {
+        Some(&mut seen.by_content)
+    } else if is_too_deep || hidden_paths.hides(Access::Read, place) {
         Some(&mut seen.hidden)
     } else if hidden_paths.hides(Access::Write, place) && (!is_directory || is_entirely_protected(hidden_paths, place))
     {

@@ -22,6 +22,7 @@ mod step_timings;
 mod tool_version;
 pub mod trim;
 mod validate;
+mod workspace_facts;
 
 pub use toolgate_policy::{Ceiling, PathBounds};
 
@@ -39,3 +40,4 @@ pub use replay::{Replay, quoted};
 pub use session::{EventSink, NobodyWatches, Session};
 pub use skills::SkillDirectory;
 pub use step_timings::StepTimings;
+pub use workspace_facts::ContentHiddenPaths;

@@ -12,7 +12,7 @@ use toolgate_contract::{AnyTool, Clock, Files, HiddenPaths, ProcessLauncher, Roo
 use toolgate_journal::{Indexer, JournalError, RunOptions, StateDirectory};
 use toolgate_policy::{CompiledConfig, PathContext, Policy};
 use toolgate_redact::{Redactor, secrets_of_environment};
-use toolgate_runtime::{AgentNotes, ApprovalQueueClient, Gate, GateParts, Registry, Replay};
+use toolgate_runtime::{AgentNotes, ApprovalQueueClient, ContentHiddenPaths, Gate, GateParts, Registry, Replay};
 use toolgate_sandbox::{Roots, StoredOverlays};
 use toolgate_tools::text::UnifiedDiffer;
 use toolgate_web::{FetchLimits, WebClient};
@@ -184,7 +184,8 @@ fn changes(
     let undo = Undo::tool(state.path(), roots.clone(), Arc::clone(&contents), run_options.key.clone());
     let overlays = StoredOverlays { parent: state.layers_dir(), roots };
     let log = ChangeLog::new(state, contents, run_options.key.clone());
-    let (hidden_paths, clock) = (Arc::clone(policy) as Arc<dyn HiddenPaths>, Arc::clone(&run_options.clock));
+    let hidden_paths: Arc<dyn HiddenPaths> = Arc::new(ContentHiddenPaths::new(Arc::clone(policy), Arc::clone(files)));
+    let clock = Arc::clone(&run_options.clock);
     let changes = WorkspaceChanges::new(
         Arc::clone(files),
         hidden_paths,

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use toolgate_contract::QuarantineMode;
 use toolgate_contract::{
-    Access, Change, Difference, Differences, FileState, Files, HiddenPaths, QuarantinedPath, StagedChanges,
-    UnreadableChange, WorkspacePath,
+    Access, Change, Difference, Differences, FileContent, FileState, Files, HiddenPaths, QuarantinedPath,
+    StagedChanges, UnreadableChange, WorkspacePath,
 };
+
+use toolgate_policy::holds_only_certificates;
 
 use super::autoloaded::{AutoloadScanner, NewContent};
 use crate::git::{CommittedFiles, DecoyGuard};
@@ -74,9 +76,22 @@ impl ChangeSelector {
         let decoys = DecoyGuard::new(differences.iter().map(|one| &one.change), new_content);
         let is_denied = |change: &Change| {
             let is_harmless = scanner.is_harmless_git_file(change);
-            is_denied(change, self.hidden_paths.as_ref()) && !is_harmless && !is_moved(change)
+            self.is_denied(change, new_content) && !is_harmless && !is_moved(change)
         };
         choose(differences, &is_denied, &decoys, scanner, self.quarantine, closed)
+    }
+
+    /// Whether policy blocks the change. Where the content decides, neither the file that is there nor the new one may be a
+    /// key.
+    fn is_denied(&self, change: &Change, new_content: &NewContent<'_>) -> bool {
+        let hidden_paths = self.hidden_paths.as_ref();
+        if !hidden_paths.depends_on_content(&change.place) {
+            return is_denied(change, hidden_paths);
+        }
+        let is_public = |content: &FileContent| !content.is_link() && holds_only_certificates(&content.bytes);
+        let new = || new_content(&change.place, MAX_CERTIFICATE_BYTES).ok().flatten();
+        let becomes_key = change.after.is_some() && !new().as_ref().is_some_and(is_public);
+        becomes_key || change.before.is_some() && is_denied(change, hidden_paths)
     }
 
     /// Notes about suspicious changes that were made in place and stay.
@@ -85,13 +100,16 @@ impl ChangeSelector {
         let scanner = AutoloadScanner::new(changes.iter(), &new_content, self.files.as_ref());
         let remark = |change: &Change| {
             let autoloaded = if self.quarantine == QuarantineMode::Off { None } else { scanner.autoloaded(change) };
-            let is_denied = is_denied(change, self.hidden_paths.as_ref()) && !scanner.is_harmless_git_file(change);
+            let is_denied = self.is_denied(change, &new_content) && !scanner.is_harmless_git_file(change);
             let reason = autoloaded.or_else(|| is_denied.then(|| DENIED.to_owned()))?;
             Some(format!("`{}` was changed in place: {reason}.", change.path))
         };
         changes.iter().filter_map(remark).collect()
     }
 }
+
+/// The largest file that is taken for certificates.
+const MAX_CERTIFICATE_BYTES: u64 = 4 * 1024 * 1024;
 
 const STALE: &str = "another program changed it while the command ran, and that version stays";
 const DENIED: &str = "policy blocks changes to this path";

@@ -249,6 +249,12 @@ impl ShellReader<'_> {
             as_well.into_iter().filter(|(mark, _)| has(*mark)).map(|(_, access)| access).collect();
         let operands = if form.plus { after_lone_dash(&parsed.operands) } else { &parsed.operands };
         let count = operands.len();
+        let shifts = |(at, operand): &(usize, &Argument)| {
+            operand.may_be_several() && (1..=2).any(|more| roles.shift_to_risk(*at, count, more))
+        };
+        if let Some((_, operand)) = operands.iter().enumerate().find(shifts).filter(|_| !has(FlagEffect::Text)) {
+            part.doubt(format!("`{}` may be several words, and one of them may do more", operand.text));
+        }
         let roles: Vec<OperandRole> = (0..count)
             .map(|index| if has(FlagEffect::Text) { OperandRole::Text } else { roles.role(index, count) })
             .collect();

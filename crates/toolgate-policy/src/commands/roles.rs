@@ -145,6 +145,20 @@ impl OperandRoles {
         }
     }
 
+    /// Whether an operand would get a role in which it does more than read or print, if the one at `at` of `count` became
+    /// `more` further words.
+    pub(super) fn shift_to_risk(&self, at: usize, count: usize, more: usize) -> bool {
+        let moved = |index: usize| match index {
+            before if before < at => before..before + 1,
+            same if same == at => at..at + more + 1,
+            after => after + more..after + more + 1,
+        };
+        (0..count).any(|index| {
+            let role = self.role(index, count);
+            moved(index).map(|index| self.role(index, count + more)).any(|other| other != role && other.is_risky())
+        })
+    }
+
     /// Where another command begins, if one does.
     pub(super) fn command_at(&self) -> Option<(usize, OperandRole)> {
         let at = self.first.iter().position(|role| role.takes_the_rest());

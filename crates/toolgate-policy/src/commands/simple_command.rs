@@ -44,6 +44,11 @@ impl Argument {
         self.certainty == Certainty::Unclear
     }
 
+    /// Whether it may become several words when the command runs.
+    pub(crate) fn may_be_several(&self) -> bool {
+        self.splits || matches!(self.certainty, Certainty::Pattern | Certainty::Names)
+    }
+
     /// The value, if it is certain.
     pub(crate) fn known(&self) -> Option<&str> {
         (self.certainty == Certainty::Literal).then_some(&self.text)

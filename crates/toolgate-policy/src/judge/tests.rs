@@ -296,6 +296,43 @@ fn many_changes_at_once_ask() {
 }
 
 #[test]
+fn writing_instructions_for_others_asks_once_for_each_kind() {
+    let path_rule = "rules = [{ decision = 'allow', path = 'AGENTS.md', access = ['write'] }]";
+    for (text, path, expected) in [
+        ("", "AGENTS.md", Ask),
+        ("", "CLAUDE.md", Ask),
+        ("", "GEMINI.md", Ask),
+        ("", "sub/claude.md", Ask),
+        ("", ".github/copilot-instructions.md", Ask),
+        ("", ".github/workflows/ci.yml", Ask),
+        ("", ".github/dependabot.yml", Allow),
+        ("", "README.md", Allow),
+        ("preset = 'full'", "AGENTS.md", Allow),
+        ("preset = 'autonomous'", "AGENTS.md", Deny),
+        ("preset = 'read-only'", "AGENTS.md", Deny),
+        (path_rule, "AGENTS.md", Allow),
+        (path_rule, "CLAUDE.md", Ask),
+        ("rules = [{ decision = 'allow', tool = '*' }]", "AGENTS.md", Ask),
+    ] {
+        let verdict = judge(&policy(text), &[Effect::write(path)]);
+        assert_eq!(verdict.decision, expected, "{text} {path}: {verdict:?}");
+    }
+    assert_eq!(judge(&policy(""), &[Effect::read("AGENTS.md")]).decision, Allow);
+    let asked = |path: &str| judge(&policy(""), &[Effect::write(path)]).asks[0].effect.clone().unwrap();
+    assert_eq!(asked("AGENTS.md"), asked("sub/GEMINI.md"), "one approval covers the kind");
+    assert_ne!(asked("AGENTS.md"), asked(".github/workflows/ci.yml"));
+    let ruled = "rules = [{ decision = 'ask', path = 'AGENTS.md' }]";
+    let asks = judge(&policy(ruled), &[Effect::write("AGENTS.md")]).asks;
+    assert!(
+        asks.iter().any(|ask| ask.effect == Some(Effect::write("AGENTS.md"))),
+        "what a rule asks is not covered by it"
+    );
+    let verdict = judge(&policy(""), &[Effect::write("AGENTS.md")]);
+    assert_eq!(crate::standing_rules(&tool("write", Risk::Low, &[]), &verdict.asks), [], "no rule stands for a kind");
+    assert_eq!(verdict.decided_by.reason, "Others act on this file: agents follow these instructions.");
+}
+
+#[test]
 fn writing_autoloaded_files_asks_in_every_preset_but_full() {
     let path_rule = "rules = [{ decision = 'allow', path = './.mcp.json', access = ['write'] }]";
     let general = "rules = [{ decision = 'allow', tool = '*' }, { decision = 'allow', permission = 'fs.write' }]";

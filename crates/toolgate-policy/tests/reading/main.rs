@@ -2,6 +2,7 @@
 
 mod against_bash;
 mod corpus;
+mod misjudged;
 mod nonsense;
 mod oracle;
 mod rules;

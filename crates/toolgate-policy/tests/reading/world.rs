@@ -6,7 +6,7 @@ use toolgate_contract::{
     ArgumentFormat, Decision, Declaration, Effect, Layer, LocatedEffect, Permission, ResultForm, Risk, Verdict,
     schemars::Schema,
 };
-use toolgate_policy::{PathContext, Policy, PolicyRequest, compile};
+use toolgate_policy::{PathContext, Policy, PolicyRequest, WorkspaceFacts, compile};
 
 pub(crate) const HOME: &str = "/home/me";
 
@@ -79,6 +79,13 @@ fn shell() -> Declaration {
 pub(crate) fn judge(policy: &Policy, command: &str) -> Verdict {
     let effects = [LocatedEffect::nowhere(Effect::Run { command: command.into(), workdir: ".".into() })];
     policy.judge(&PolicyRequest { tool: &shell(), effects: &effects, ceilings: &[], bounds: None })
+}
+
+/// Judges a command with what the gate knows about the workspace.
+pub(crate) fn judge_with(policy: &Policy, command: &str, facts: &dyn WorkspaceFacts) -> Verdict {
+    let effects = [LocatedEffect::nowhere(Effect::Run { command: command.into(), workdir: ".".into() })];
+    let request = PolicyRequest { tool: &shell(), effects: &effects, ceilings: &[], bounds: None };
+    policy.judge_with(&request, &[], facts)
 }
 
 /// The verdict as the program prints it.

@@ -35,6 +35,7 @@ impl<'a> Prepared<'a> {
         let effects = record.gate.parts.changes.judged_effects(&record.effects);
         let tool = self.tool.declaration();
         let question = PolicyRequest { tool, effects: &effects, ceilings: &ceilings, bounds: bounds.as_deref() };
-        record.gate.parts.policy.judge_wider(&question, &record.wider)
+        let facts = record.gate.facts(Some(&record.session.id));
+        record.gate.parts.policy.judge_with(&question, &record.wider, &facts)
     }
 }
