@@ -123,8 +123,9 @@ impl LaunchSpec {
         // What may go beyond the workspace, or has no sandbox, can't be staged.
         let goes_beyond = self.unsandboxed || !self.writable.is_empty();
         match self.apply_mode {
-            _ if self.only_reads && !goes_beyond => Ok(ApplyMode::None),
             ApplyMode::None => Ok(ApplyMode::None),
+            // A rehearsal changes nothing either, and tells so in its own way.
+            ApplyMode::InPlace | ApplyMode::AtEnd if self.only_reads && !goes_beyond => Ok(ApplyMode::None),
             ApplyMode::InPlace => Ok(ApplyMode::InPlace),
             ApplyMode::AtEnd if goes_beyond || !stages_at_end => Ok(ApplyMode::InPlace),
             ApplyMode::AtEnd => Ok(ApplyMode::AtEnd),
@@ -262,7 +263,7 @@ mod tests {
             (&reading, InPlace, true, Some(Never)),
             (&reading, AtEnd, true, Some(Never)),
             (&reading, AtEnd, false, Some(Never)),
-            (&reading, OnCommit, true, Some(Never)),
+            (&reading, OnCommit, true, Some(OnCommit)),
             (&plain, Never, true, Some(Never)),
             (&reading_in_the_open, AtEnd, true, Some(InPlace)),
         ] {

@@ -114,7 +114,7 @@ pub struct SettledChanges {
     /// How many more paths were quarantined than are listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_kept_aside: usize,
-    /// Paths that it tried in vain to change.
+    /// It couldn't change these.
     // Policy had read it as a command that changes nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,

@@ -33,10 +33,12 @@
 //! }
 //! ```
 
+mod bound_sockets;
 mod cgroup;
 mod child;
 mod command_paths;
 mod command_plan;
+mod connect_broker;
 mod decoy_watch;
 mod denied_files;
 mod enforcement;

@@ -35,7 +35,7 @@ fn assert_refused(reply: &Value) {
 fn a_misread_command_changes_nothing_and_is_told_and_recorded_as_one() {
     let world = repository();
     let before = names(&world);
-    for args in [json!({}), json!({ "stdin": true, "yield_ms": 20_000 }), json!({ "rehearse": true })] {
+    for args in [json!({}), json!({ "stdin": true, "yield_ms": 20_000 })] {
         let mut args = args;
         args["command"] = json!("git diff");
         assert_refused(&world.call("shell", args));

@@ -73,9 +73,8 @@ fn who_wants_no_quarantine_gets_none() {
     for path in PLANTED {
         assert!(world.workspace().join(path).exists() && !said.err.contains(path), "{path}: {said:?}");
     }
-    let said =
-        world.run(&["--json", "sandbox", "--", "sh", "-c", "echo 'export Y=1' > deep.envrc; mv deep.envrc .envrc"]);
+    let said = world.run(&["--json", "sandbox", "--", "sh", "-c", "echo '[]' > .mcp.json"]);
     let told: Value = serde_json::from_str(said.err.trim()).unwrap();
-    assert_eq!(told["changes"]["kept_aside"][0]["path"], json!(".envrc"), "{said:?}");
-    assert_eq!(world.read(".envrc"), "export X=1\n", "what was there before is there again");
+    assert_eq!(told["changes"]["kept_aside"][0]["path"], json!(".mcp.json"), "{said:?}");
+    assert_eq!(world.read(".mcp.json"), "{}\n", "what was there before is there again");
 }

@@ -19,6 +19,7 @@ use toolgate_contract::{
 
 pub(super) use self::pty_master::PtyMaster;
 use super::command_paths::CommandPaths;
+use super::connect_broker::ConnectBroker;
 use super::decoy_watch::DecoyWatch;
 use super::denied_files::{denied_files, refused_changes, unseen_files};
 use super::enforcement::Enforcement;
@@ -69,6 +70,9 @@ pub(super) struct NewChild {
 pub(super) struct ChildResources {
     /// The proxy for its network connections.
     pub(super) proxy: Option<EgressProxy>,
+    /// Makes its connections.
+    #[expect(dead_code, reason = "it ends when this is dropped")]
+    pub(super) broker: Option<ConnectBroker>,
     /// Its changes, if they are staged.
     pub(super) staged: Option<OverlayChanges>,
     /// A directory for its temporary files, if it has no `/tmp` of its own.

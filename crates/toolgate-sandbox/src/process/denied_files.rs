@@ -15,6 +15,13 @@ const WRITE_ERRORS: &[&str] = &["Read-only file system", "Permission denied", "E
 /// What programs print when something isn't there, or can't be read.
 const READ_ERRORS: &[&str] = &["No such file or directory", "ENOENT", "not found", "Permission denied", "EACCES"];
 
+/// What only a refused write gives.
+const READ_ONLY_ERRORS: &[&str] = &["Read-only file system", "EROFS"];
+
+/// What programs print when they wanted to write.
+const WRITING: &[&str] =
+    &["cannot create", "can't create", "cannot touch", "cannot make", "cannot copy", "cannot move", "for writing"];
+
 /// What programs put around a name.
 const QUOTES: [char; 5] = ['\'', '"', '`', '‘', '’'];
 
@@ -23,16 +30,23 @@ const MAX_LINES: usize = 200;
 /// Denials that are returned.
 const MAX_DENIALS: usize = 8;
 
-/// What a command with these paths, started in `workdir`, was kept from changing.
+/// What a command with these paths, started in `workdir`, was kept from changing. A line that tells of writing may be about a
+/// path that isn't shown, and so isn't there for the command.
 pub(super) fn denied_files(errors: &str, paths: &CommandPaths, workdir: &Path) -> Vec<Denial> {
-    let found = refused_paths(errors).filter_map(|path| denial(&path, paths, workdir));
-    first_different(found)
+    let shows = |written: &String| plain(&workdir.join(written)).is_none_or(|path| paths.shows(&path));
+    let refused = refusals(errors).flat_map(|line| {
+        let writes = tells_of_writing(line);
+        paths_in(without_program_name(line)).filter(move |written| writes || shows(written))
+    });
+    let unseen = last_lines(errors).filter(|line| tells_of_writing(line) && has_any(line, READ_ERRORS));
+    let unseen = unseen.flat_map(|line| paths_in(without_program_name(line)));
+    let found = refused.chain(unseen.filter(|written| !shows(written)));
+    first_different(found.filter_map(|path| denial(&path, paths, workdir)))
 }
 
 /// Why a command didn't find what it looked for outside of what commands see. Whether something is there isn't told.
 pub(super) fn unseen_files(errors: &str, paths: &CommandPaths, workdir: &Path) -> Vec<Denial> {
-    let is_about_reading = |line: &&str| READ_ERRORS.iter().any(|words| line.contains(words));
-    let lines = errors.lines().rev().take(MAX_LINES).filter(is_about_reading);
+    let lines = last_lines(errors).filter(|line| has_any(line, READ_ERRORS) && !tells_of_writing(line));
     let found = lines.flat_map(|line| paths_in(without_program_name(line))).filter_map(|written| {
         let path = plain(&workdir.join(&written)).filter(|path| !paths.shows(path))?;
         let directory = path.parent().filter(|parent| parent.components().count() > 1).unwrap_or(&path);
@@ -60,14 +74,22 @@ pub(super) fn refused_changes(errors: &str, paths: &CommandPaths, workdir: &Path
     first_different(found)
 }
 
-/// The paths in the lines that tell of a refused write, the last lines first.
-fn refused_paths(errors: &str) -> impl Iterator<Item = String> + '_ {
-    refusals(errors).flat_map(|line| paths_in(without_program_name(line)))
+/// The lines that may tell of a refused write, the last ones first.
+fn refusals(errors: &str) -> impl Iterator<Item = &str> {
+    last_lines(errors).filter(|line| has_any(line, WRITE_ERRORS))
 }
 
-fn refusals(errors: &str) -> impl Iterator<Item = &str> {
-    let is_refusal = |line: &&str| WRITE_ERRORS.iter().any(|words| line.contains(words));
-    errors.lines().rev().take(MAX_LINES).filter(is_refusal)
+fn last_lines(errors: &str) -> impl Iterator<Item = &str> {
+    errors.lines().rev().take(MAX_LINES)
+}
+
+fn has_any(line: &str, phrases: &[&str]) -> bool {
+    phrases.iter().any(|phrase| line.contains(phrase))
+}
+
+/// Whether a line is about writing, whatever the error is.
+fn tells_of_writing(line: &str) -> bool {
+    has_any(line, WRITING) || has_any(line, READ_ONLY_ERRORS)
 }
 
 /// The name that a refusal is about, where it needn't look like a path: what is quoted, or the last word before the error.
@@ -108,8 +130,7 @@ fn paths_in(line: &str) -> impl Iterator<Item = String> + '_ {
 fn denial(written: &str, paths: &CommandPaths, workdir: &Path) -> Option<Denial> {
     let path = plain(&workdir.join(written))?;
     let lies_in = |places: &[PathBuf]| places.iter().any(|place| path.starts_with(place));
-    // What isn't shown is told by `unseen_files`.
-    if lies_in(&paths.read_only) || !paths.shows(&path) {
+    if lies_in(&paths.read_only) {
         return None;
     }
     if lies_in(&paths.protected) {
@@ -205,6 +226,22 @@ mod tests {
             ("can't write OUT/file: it said: Permission denied", &["write /outside/file"]),
         ] {
             assert_eq!(missing(errors), expected, "{errors}");
+        }
+        // Somewhere that isn't shown: what is to be written can be asked for, what is to be read can't.
+        let hidden = directory.join("hidden");
+        std::fs::create_dir_all(&hidden).unwrap();
+        for (errors, asked, told) in [
+            ("touch: cannot touch 'HIDDEN/new': No such file or directory", 1, 0),
+            ("touch: cannot touch 'HIDDEN/new': Permission denied", 1, 0),
+            ("cp: cannot create regular file 'HIDDEN/new': No such file or directory", 1, 0),
+            ("cat: HIDDEN/new: No such file or directory", 0, 1),
+            ("cat: HIDDEN/new: Permission denied", 0, 1),
+            ("touch: cannot touch '/usr/missing/new': No such file or directory", 0, 0),
+            ("cat: ./missing: No such file or directory", 0, 0),
+        ] {
+            let errors = errors.replace("HIDDEN", hidden.to_str().unwrap());
+            let found = (denied_files(&errors, &paths, &workspace), unseen_files(&errors, &paths, &workspace));
+            assert_eq!((found.0.len(), found.1.len()), (asked, told), "{errors}: {found:?}");
         }
         let errors = format!("touch: cannot touch '{}/new': Read-only file system", outside.display());
         let reason = &denied_files(&errors, &paths, &workspace)[0].reason;

@@ -20,6 +20,8 @@ pub(super) struct SetupFindings {
     pub(super) inotify_limited: bool,
     /// Whether decoys are mounted over secrets and watched.
     pub(super) watched: bool,
+    /// Whether the host got a netlink socket that lists the Unix sockets of the network namespace.
+    pub(super) lists_sockets: bool,
     /// Whether a cgroup limits the memory of all sandboxes together. The host sets this.
     pub(super) memory_limited_together: bool,
 }

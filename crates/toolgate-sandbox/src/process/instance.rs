@@ -27,6 +27,10 @@ pub(super) struct SandboxInstance {
     listeners: Vec<OwnedFd>,
     /// The inotify descriptor that reports which decoys are opened.
     watch: Option<OwnedFd>,
+    /// A netlink socket that lists the Unix sockets of its network namespace.
+    bound: Option<OwnedFd>,
+    /// The listener that asks about the command's connections.
+    connects: Option<OwnedFd>,
     /// The exit status of a command that ended before `Created` was received.
     status: Option<i32>,
     /// Whether everything inside has ended.
@@ -50,8 +54,20 @@ impl SandboxInstance {
         let socket = watch(ours).doing("Watching a sandbox's socket")?;
         let memory_limited = zygote.limits_memory();
         let (first_process, findings, listeners, watch, status) = (None, None, Vec::new(), None, None);
-        let gone = AtomicBool::new(false);
-        Ok(Self { tier, memory_limited, socket, first_process, findings, listeners, watch, status, gone })
+        let (bound, connects, gone) = (None, None, AtomicBool::new(false));
+        Ok(Self {
+            tier,
+            memory_limited,
+            socket,
+            first_process,
+            findings,
+            listeners,
+            watch,
+            bound,
+            connects,
+            status,
+            gone,
+        })
     }
 
     /// Waits until it is confined and could run a command.
@@ -95,8 +111,10 @@ impl SandboxInstance {
             SandboxMessage::Ready(findings) => {
                 self.listeners = descriptors;
                 self.watch = if findings.watched { self.listeners.pop() } else { None };
+                self.bound = if findings.lists_sockets { self.listeners.pop() } else { None };
                 self.findings = Some(SetupFindings { memory_limited_together: self.memory_limited, ..findings });
             }
+            SandboxMessage::Listening => self.connects = descriptors.into_iter().next(),
             SandboxMessage::Refused(fault) => return Err(SandboxError::Step(fault)),
             SandboxMessage::Started => return Ok(Some(descriptors)),
             SandboxMessage::Ended(status) => self.status = Some(status),
@@ -143,6 +161,16 @@ impl SandboxInstance {
     /// Takes the listeners of its network namespace.
     pub(super) fn take_listeners(&mut self) -> Vec<OwnedFd> {
         std::mem::take(&mut self.listeners)
+    }
+
+    /// Takes the listener that asks about the command's connections.
+    pub(super) fn take_connects(&mut self) -> Option<OwnedFd> {
+        self.connects.take()
+    }
+
+    /// Takes the netlink socket that lists the Unix sockets of its network namespace.
+    pub(super) fn take_bound(&mut self) -> Option<OwnedFd> {
+        self.bound.take()
     }
 
     /// Takes the inotify descriptor that reports which decoys are opened.

@@ -1,15 +1,19 @@
 //! Launches commands in sandboxes. One [`Sandbox`] is made for the whole program and shared by everything that runs commands.
 
 use parking_lot::Mutex;
+use std::ffi::{CString, OsStr};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolgate_contract::{LaunchSpec, NetworkAccess};
 
+use super::bound_sockets::BoundSockets;
 use super::child::{Child, ChildResources, NewChild, PtyMaster};
 use super::command_paths::link_workspace;
 use super::command_plan::{CommandPlan, require_host_list, standing_plan};
+use super::connect_broker::{ConnectBroker, ReachableSockets};
 use super::decoy_watch::DecoyWatch;
 use super::enforcement::{Enforcement, SetupFindings, Tier};
 use super::error::{HostContext, SandboxError};
@@ -116,6 +120,7 @@ impl Sandbox {
             self.refill_pool(packed);
         }
         let proxy = self.proxy(&plan, &spec.network, &mut instance)?;
+        let broker = connect_broker(&plan, &mut instance)?;
         Ok(Child::new(NewChild {
             terminal: started.terminal.map(PtyMaster::new).transpose()?,
             enforcement: Enforcement::of(&plan, &instance.findings()),
@@ -124,7 +129,7 @@ impl Sandbox {
             instance,
             pipes,
             confinement,
-            resources: ChildResources { proxy, staged, scratch },
+            resources: ChildResources { proxy, broker, staged, scratch },
         }))
     }
 
@@ -226,6 +231,19 @@ impl Sandbox {
     fn warm<T>(&self, act: impl FnOnce(&mut WarmPool) -> T) -> T {
         act(&mut self.inner.warm.lock())
     }
+}
+
+/// Starts to make the connections that the command asks for, if it asks. Those of before wait.
+fn connect_broker(plan: &SandboxPlan, instance: &mut SandboxInstance) -> Result<Option<ConnectBroker>, SandboxError> {
+    let Some(listener) = instance.take_connects() else { return Ok(None) };
+    let path = |path: &CString| PathBuf::from(OsStr::from_bytes(path.to_bytes()));
+    let own = plan.tmpfs_mounts.iter().filter(|tmpfs| tmpfs.writable).map(|tmpfs| path(&tmpfs.path));
+    let reachable = ReachableSockets {
+        private: own.chain([PathBuf::from("/dev/shm")]).collect(),
+        shared: plan.writable.iter().chain(&plan.shown).map(|place| path(&place.path)).collect(),
+        bound: instance.take_bound().map(BoundSockets::new),
+    };
+    ConnectBroker::start(listener, reachable).doing("Watching the command's connections").map(Some)
 }
 
 /// Reserved space in the pool for a sandbox that is being built. Dropping it frees the space if none was built.

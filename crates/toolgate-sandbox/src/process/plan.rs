@@ -44,6 +44,8 @@ pub(super) struct SandboxPlan {
     pub(super) network: NetworkPlan,
     /// Unix sockets.
     pub(super) unix_sockets: UnixSockets,
+    /// Whether the host makes all connections of the command, because it can see sockets of others.
+    pub(super) watches_connects: bool,
     /// The resource limits.
     pub(super) limits: ResourceLimits,
 }

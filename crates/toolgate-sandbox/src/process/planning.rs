@@ -58,7 +58,8 @@ pub(super) fn plan(
     pinned.extend(hidden.flat_map(|path| protected_paths::above(&path, &writable)));
     let granted = || roots.iter().chain(&shown);
     let (only, links) = readable(profile, granted());
-    if profile.unix_sockets == UnixSockets::Private && tier == Tier::Namespaces {
+    let has_sockets = profile.unix_sockets == UnixSockets::Private && tier == Tier::Namespaces;
+    if has_sockets {
         masked.extend(unix_sockets::of_host(&tmpfs_mounts, granted(), only.as_deref()));
     }
     let plan = SandboxPlan {
@@ -73,6 +74,8 @@ pub(super) fn plan(
         protected: in_order(protected),
         masked: in_order(masked),
         secret: in_order(secret),
+        // An overlay has inodes of its own, so no socket of the host can be reached through it.
+        watches_connects: has_sockets && overlays.is_empty(),
         overlays,
         network: network_plan(network),
         unix_sockets: profile.unix_sockets,
@@ -97,6 +100,7 @@ pub(super) fn plan_unconfined(profile: &Profile) -> SandboxPlan {
         secret: Vec::new(),
         overlays: Vec::new(),
         network: NetworkPlan::Shared,
+        watches_connects: false,
         unix_sockets: profile.unix_sockets,
         limits: profile.limits,
     }

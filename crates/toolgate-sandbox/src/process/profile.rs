@@ -66,8 +66,8 @@ pub struct HomeDirectory {
 /// Whether a command may make Unix sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum UnixSockets {
-    /// Among its own processes. The host's sockets that exist when it starts are hidden. Without our own namespaces it can make
-    /// none.
+    /// Among its own processes, connected ones only. The host's sockets that exist when it starts are hidden, and those that are
+    /// bound later can't be connected to. Without our own namespaces it can make none.
     Private,
     /// None, apart from connected pairs.
     None,

@@ -32,6 +32,8 @@ pub(super) enum SandboxMessage {
     Ready(SetupFindings),
     /// A setup step failed. Nothing was run.
     Refused(SetupFault),
+    /// The command's process asks about its connections; the listener of its seccomp filter comes along.
+    Listening,
     /// The command runs; its pidfd comes along, and its terminal if it has one.
     Started,
     /// The command ended, with this status in the form of `wait`.

@@ -12,6 +12,7 @@ use super::super::syscall::execve::{EXIT_EXEC_FAILED, ExecStrings, execute};
 use super::super::syscall::{descriptors, signals};
 use super::super::wire::{self, SandboxMessage};
 use super::first_process::confine_without_namespaces;
+use super::seccomp;
 use super::tty::{self, PtyPair};
 
 /// Starts the command and tells the host. Returns the PID of the new process.
@@ -26,7 +27,7 @@ pub(super) fn start(
     let (arguments, environment) = (ExecStrings::new(&request.arguments), ExecStrings::new(&request.environment));
     let mut fault = None;
     let started = spawn_vfork(one, || {
-        let prepared = prepare(plan, request, &streams, terminal.as_ref());
+        let prepared = prepare(plan, request, &streams, terminal.as_ref()).and_then(|()| watch_connects(plan, socket));
         fault = Some(prepared.err().unwrap_or_else(|| try_programs(request, &arguments, &environment)));
         EXIT_EXEC_FAILED
     });
@@ -61,6 +62,13 @@ fn prepare(
     }
     rustix::process::chdir(request.working_directory.as_c_str())
         .during_on(SetupStep::EnterWorkingDirectory, &request.working_directory)
+}
+
+/// Has the host asked about every `connect` of this process and of all that it starts.
+fn watch_connects(plan: &SandboxPlan, socket: &OwnedFd) -> Result<(), SetupFault> {
+    let Some(listener) = seccomp::install_listener(plan)? else { return Ok(()) };
+    wire::send_message(socket.as_fd(), &SandboxMessage::Listening, &[listener.as_fd()])
+        .during(SetupStep::FilterSystemCalls)
 }
 
 fn connect(streams: &[OwnedFd]) -> Result<(), SetupFault> {

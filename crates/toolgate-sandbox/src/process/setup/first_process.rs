@@ -17,8 +17,8 @@ use super::namespaces::Identity;
 use super::zygote_main::{INNER_PLAN, INNER_SOCKET};
 use super::{capabilities, exec, landlock, listeners, mounts, namespaces, reaper, rlimits, seccomp};
 
-/// What was enforced, and the descriptors for the host: the listeners, then the inotify descriptor of the decoys if there is
-/// one.
+/// What was enforced, and the descriptors for the host: the listeners, then the netlink socket that lists Unix sockets and the
+/// inotify descriptor of the decoys, if there are any.
 type SetupResult = (SetupFindings, Vec<OwnedFd>);
 
 /// Builds the sandbox of `plan` and runs one command in it. Returns the exit status of this process.
@@ -57,6 +57,9 @@ fn confine_with_namespaces(one: &OneThread, plan: &SandboxPlan, identity: Identi
         loopback::bring_up().during(SetupStep::RaiseLoopback)?;
     }
     let mut handed = listeners::open(plan)?;
+    let bound = listeners::socket_list(plan);
+    let lists_sockets = bound.is_some();
+    handed.extend(bound);
     let processes_limited = rlimits::limit_processes(plan, own_proc)?;
     mounts::make_read_only(plan, own_proc)?;
     rlimits::limit_resources(&plan.limits, plan.tier)?;
@@ -69,8 +72,15 @@ fn confine_with_namespaces(one: &OneThread, plan: &SandboxPlan, identity: Identi
     seccomp::install(plan)?;
     let watched = watch.is_some();
     handed.extend(watch);
-    let findings =
-        SetupFindings { landlock, own_proc, processes_limited, inotify_limited, watched, ..SetupFindings::default() };
+    let findings = SetupFindings {
+        landlock,
+        own_proc,
+        processes_limited,
+        inotify_limited,
+        watched,
+        lists_sockets,
+        ..SetupFindings::default()
+    };
     Ok((findings, handed))
 }
 

@@ -32,6 +32,16 @@ pub(super) fn open(plan: &SandboxPlan) -> Result<Vec<OwnedFd>, SetupFault> {
     Ok(opened)
 }
 
+/// A netlink socket that lists the Unix sockets of the sandbox's network namespace; none if it shares the host's, or nobody needs
+/// to know.
+pub(super) fn socket_list(plan: &SandboxPlan) -> Option<OwnedFd> {
+    if plan.network == NetworkPlan::Shared || !plan.watches_connects {
+        return None;
+    }
+    let kind = (SocketType::RAW, SocketFlags::CLOEXEC);
+    socket_with(AddressFamily::NETLINK, kind.0, kind.1, Some(rustix::net::netlink::SOCK_DIAG)).ok()
+}
+
 fn listener(address: SocketAddrV4) -> Result<OwnedFd, Errno> {
     let socket = bound_socket(address, SocketType::STREAM)?;
     rustix::net::listen(&socket, BACKLOG)?;

@@ -3,11 +3,27 @@
 mod program;
 mod rules;
 
+use std::os::fd::OwnedFd;
+
 use super::super::enforcement::Tier;
 use super::super::plan::{NetworkPlan, SandboxPlan};
 use super::super::profile::UnixSockets;
 use super::super::setup_step::{SetupFault, SetupStep, StepContext};
 use super::super::syscall::seccomp;
+
+/// Installs the filter that asks the host about every `connect`, and returns its listener. Where a listener can't be had (the
+/// kernel allows one), no Unix socket can be made instead.
+pub(super) fn install_listener(plan: &SandboxPlan) -> Result<Option<OwnedFd>, SetupFault> {
+    if !plan.watches_connects {
+        return Ok(None);
+    }
+    if let Ok(listener) = seccomp::install_with_listener(&program::notifying(&[libc::SYS_connect])) {
+        return Ok(Some(listener));
+    }
+    let sockets = rules::AllowedSockets { unix_sockets: false, internet_sockets: true };
+    seccomp::install(&program::program(&rules::all(sockets))).during(SetupStep::FilterSystemCalls)?;
+    Ok(None)
+}
 
 /// Installs the seccomp filter that the plan needs.
 pub(super) fn install(plan: &SandboxPlan) -> Result<(), SetupFault> {

@@ -4,9 +4,9 @@ use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use toolgate_contract::NetworkAccess;
+use toolgate_contract::{ApplyMode, ChildProcess, NetworkAccess, Streams};
 
-use super::scene::{attack, sh};
+use super::scene::{attack, finish, sh};
 
 attack! {
     fn sockets_of_the_host_cannot_be_reached(scene) {
@@ -20,6 +20,86 @@ attack! {
             assert!(!inside.worked(), "{place}: {inside:?}");
             drop(listener);
         }
+    }
+}
+
+attack! {
+    fn sockets_that_the_host_binds_later_cannot_be_reached(scene) {
+        let attacker = scene.attacker();
+        let mut profile = scene.profile();
+        profile.shown.push(scene.path("outside"));
+        for apply_mode in [ApplyMode::InPlace, ApplyMode::None] {
+            for place in ["workspace/later.sock", "outside/later.sock"] {
+                let path = scene.path(place);
+                let line = format!("read line; {attacker} connect {}", path.display());
+                assert!(UnixListener::bind(&path).is_ok_and(|_| scene.outside(&line).worked()), "it works without a sandbox");
+                std::fs::remove_file(&path).unwrap();
+                let inside = scene.runtime.block_on(async {
+                    let spec = sh(line).streams(Streams::Input).apply_mode(apply_mode);
+                    let child = scene.sandbox.launch(&profile, &spec).await.unwrap();
+                    let listener = UnixListener::bind(&path).unwrap();
+                    child.write(b"go\n").await.unwrap();
+                    let outcome = finish(&child).await;
+                    listener.set_nonblocking(true).unwrap();
+                    assert!(listener.accept().is_err(), "{place}: nobody came");
+                    outcome
+                });
+                assert!(!inside.worked(), "{place}: {inside:?}");
+                std::fs::remove_file(&path).unwrap();
+            }
+        }
+    }
+}
+
+/// A server and its client, which meet at an address.
+const MEET: &str = "import os, socket, sys, threading
+address = sys.argv[1]
+address = '\\0' + address[1:] if address[0] == '@' else address
+server = socket.socket(socket.AF_UNIX); server.bind(address); server.listen()
+threading.Thread(target=lambda: server.accept()[0].sendall(b'met'), daemon=True).start()
+client = socket.socket(socket.AF_UNIX); client.connect(address)
+print(client.recv(9).decode())
+";
+
+attack! {
+    fn a_command_s_own_sockets_work_wherever_it_can_bind_them(scene) {
+        std::fs::write(scene.workspace().join("meet.py"), MEET).unwrap();
+        std::fs::create_dir_all(scene.workspace().join("sub")).unwrap();
+        std::os::unix::fs::symlink("sub", scene.workspace().join("link")).unwrap();
+        let absolute = scene.workspace().join("absolute.sock");
+        for address in ["here.sock", "link/../sub/there.sock", absolute.to_str().unwrap(), "/tmp/x.sock", "/dev/shm/x", "@abstract"] {
+            let inside = scene.inside(&format!("python3 meet.py {address}"));
+            let works = scene.tier == toolgate_sandbox::process::Tier::Namespaces;
+            assert_eq!(inside.output == "met\n", works, "{address}: {inside:?}");
+        }
+    }
+}
+
+attack! {
+    fn datagrams_reach_no_socket_of_the_host(scene) {
+        let path = scene.path("workspace/log.sock");
+        let line = format!(
+            "python3 -c \"import socket; a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); a.sendto(b'x', '{0}')\" || \
+             python3 -c \"import socket; socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'x', '{0}')\"",
+            path.display()
+        );
+        let bound = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+        bound.set_nonblocking(true).unwrap();
+        assert!(scene.outside(&line).worked() && bound.recv(&mut [0; 9]).is_ok(), "it works without a sandbox");
+        drop(bound);
+        std::fs::remove_file(&path).unwrap();
+        let inside = scene.runtime.block_on(async {
+            let spec = sh(format!("read line; {line}")).streams(Streams::Input);
+            let child = scene.sandbox.launch(&scene.profile(), &spec).await.unwrap();
+            let bound = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+            bound.set_nonblocking(true).unwrap();
+            child.write(b"go\n").await.unwrap();
+            let outcome = finish(&child).await;
+            assert!(bound.recv(&mut [0; 9]).is_err(), "nothing came");
+            outcome
+        });
+        assert!(!inside.worked(), "{inside:?}");
+        std::fs::remove_file(&path).unwrap();
     }
 }
 

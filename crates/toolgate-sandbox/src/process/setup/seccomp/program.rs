@@ -57,6 +57,17 @@ pub(super) fn program(rules: &[SyscallRule]) -> Vec<BpfInstruction> {
     program
 }
 
+/// The BPF program that asks a listener about these system calls. It is installed beside the one above, which refuses other
+/// architectures.
+pub(super) fn notifying(calls: &[libc::c_long]) -> Vec<BpfInstruction> {
+    let mut program = vec![statement(LOAD, NR_OFFSET)];
+    for call in calls {
+        program.extend([jump(JUMP_IF_EQUAL, *call as u32, 0, 1), statement(RETURN, libc::SECCOMP_RET_USER_NOTIF)]);
+    }
+    program.push(statement(RETURN, libc::SECCOMP_RET_ALLOW));
+    program
+}
+
 /// System calls with neighbouring numbers and the same rules.
 struct SyscallRange<'a> {
     first: u32,
@@ -207,8 +218,36 @@ mod tests {
         assert_eq!(with_all_sockets(libc::SYS_clone, &[libc::SIGCHLD as u64]), ALLOWED);
         assert_eq!(with_all_sockets(libc::SYS_ioctl, &[0, libc::TCGETS]), ALLOWED);
         for family in [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK] {
-            assert_eq!(with_all_sockets(libc::SYS_socket, &[family as u64]), ALLOWED, "{family}");
+            let arguments = [family as u64, libc::SOCK_STREAM as u64];
+            assert_eq!(with_all_sockets(libc::SYS_socket, &arguments), ALLOWED, "{family}");
         }
+    }
+
+    #[test]
+    fn unix_sockets_that_send_without_connecting_are_refused() {
+        let kinds = [
+            (libc::SOCK_STREAM, true),
+            (libc::SOCK_SEQPACKET, true),
+            (libc::SOCK_DGRAM, false),
+            (libc::SOCK_RAW, false),
+        ];
+        for (call, (kind, is_allowed)) in
+            [libc::SYS_socket, libc::SYS_socketpair].into_iter().flat_map(|call| kinds.map(|kind| (call, kind)))
+        {
+            for flags in [0, libc::SOCK_CLOEXEC, libc::SOCK_NONBLOCK, libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK] {
+                let found = with_all_sockets(call, &[libc::AF_UNIX as u64, (kind | flags) as u64]);
+                assert_eq!(found == ALLOWED, is_allowed, "{call} {kind} {flags}");
+            }
+        }
+        assert_eq!(with_all_sockets(libc::SYS_socket, &[libc::AF_INET as u64, libc::SOCK_DGRAM as u64]), ALLOWED);
+    }
+
+    #[test]
+    fn a_listener_is_asked_about_what_it_wants_to_know() {
+        let program = notifying(&[libc::SYS_connect]);
+        let asked = |call: libc::c_long| run(&program, NATIVE_ARCH, call as u32, [0; 6]);
+        assert_eq!(asked(libc::SYS_connect), libc::SECCOMP_RET_USER_NOTIF);
+        assert_eq!(asked(libc::SYS_accept), ALLOWED);
     }
 
     #[test]

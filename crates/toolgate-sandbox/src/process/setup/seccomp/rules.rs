@@ -2,7 +2,7 @@
 //! of the rest, and namespaces, mounts and Landlock limit what they reach with it. Listed is what gets around those, or has
 //! been a way into the kernel before.
 
-use libc::{EAFNOSUPPORT, ENOSYS, EPERM, c_long};
+use libc::{EAFNOSUPPORT, ENOSYS, EPERM, ESOCKTNOSUPPORT, c_long};
 
 /// When a system call is refused, and with which error.
 #[derive(Debug, Clone)]
@@ -144,8 +144,9 @@ const CLONE_NEW_FLAGS: i32 = libc::CLONE_NEWUSER
 /// `ioctl` requests that affect others at the same terminal: faked input, pasting the selection, a changed line discipline.
 const TERMINAL_IOCTLS: [libc::Ioctl; 3] = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD];
 
-/// Which argument of `socket` is the family, and which the protocol.
+/// Which argument of `socket` and `socketpair` is the family, which the type, and which the protocol.
 const SOCKET_FAMILY: u32 = 0;
+const SOCKET_TYPE: u32 = 1;
 const SOCKET_PROTOCOL: u32 = 2;
 /// Which argument of `ioctl` is the request.
 const IOCTL_REQUEST: u32 = 1;
@@ -188,5 +189,23 @@ fn sockets(allowed: AllowedSockets) -> Vec<SyscallRule> {
         ],
         error: EAFNOSUPPORT,
     };
-    vec![other_families, other_netlink]
+    let mut rules = vec![other_families, other_netlink];
+    rules.extend([libc::SYS_socket, libc::SYS_socketpair].map(datagrams_between_processes));
+    rules
+}
+
+/// Refuses Unix sockets for datagrams, also in pairs: each can send to any socket that it names, without `connect`, which is
+/// watched.
+fn datagrams_between_processes(call: c_long) -> SyscallRule {
+    let flags = [0, libc::SOCK_CLOEXEC, libc::SOCK_NONBLOCK, libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK];
+    let connected = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET];
+    let types = connected.iter().flat_map(|kind| flags.map(|flags| (kind | flags) as u32)).collect();
+    SyscallRule {
+        call,
+        when: vec![
+            ArgumentCheck { argument: SOCKET_FAMILY, test: ArgumentTest::Is(libc::AF_UNIX as u32) },
+            ArgumentCheck { argument: SOCKET_TYPE, test: ArgumentTest::IsNone(types) },
+        ],
+        error: ESOCKTNOSUPPORT,
+    }
 }
