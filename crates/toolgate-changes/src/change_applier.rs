@@ -171,8 +171,9 @@ impl ChangeApplier {
     /// Stores the content before and after, and refuses when the file isn't what the tool saw.
     fn store_contents(&self, change_log: &ChangeLog, edits: &[FileEdit]) -> Result<Vec<Change>, ToolError> {
         let mut changes = Vec::with_capacity(edits.len());
-        for FileEdit { place, before, after } in edits {
+        for FileEdit { place, before, after, moved_from } in edits {
             let there = self.unchanged(before.as_ref(), place)?;
+            let moved = moved_from.as_ref().map(|from| self.workspace.files.node(from, false)).transpose()?.flatten();
             let store = |content: &FileContent, mode: Option<u32>| {
                 change_log.contents().put(&content.bytes)?;
                 let bytes = content.bytes.len() as u64;
@@ -187,6 +188,10 @@ impl ChangeApplier {
                 ..stored
             };
             let before = stored.zip(there).map(|(stored, there)| as_it_was(stored, there));
+            let after = after.map(|after| match moved {
+                Some(moved) => as_it_was(after, moved.state),
+                None => after,
+            });
             changes.push(Change { path: self.workspace.files.shown(place), place: place.clone(), before, after });
         }
         Ok(changes)

@@ -45,6 +45,9 @@ pub struct FileEdit {
     pub before: Option<FileContent>,
     /// The new content; none removes the file.
     pub after: Option<FileContent>,
+    /// The path that the file comes from, where it is moved: another edit of the same change removes it there. As after
+    /// `rename`, the file keeps its time, owner and attributes.
+    pub moved_from: Option<WorkspacePath>,
 }
 
 /// A file's state at some moment. The bytes are in the content store, under their hash.

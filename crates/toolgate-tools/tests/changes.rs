@@ -155,3 +155,34 @@ proptest! {
         });
     }
 }
+
+#[tokio::test]
+async fn a_moved_file_keeps_its_time_and_its_other_names() {
+    let world = world();
+    world.file("a", "moved\n").file("b", "replaced\n");
+    let (a, b, c) = (world.path().join("a"), world.path().join("b"), world.path().join("deep/c"));
+    let time = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
+    std::fs::File::options().append(true).open(&a).unwrap().set_modified(time).unwrap();
+    let facts = |path: &std::path::Path| {
+        let facts = std::fs::metadata(path).unwrap();
+        (facts.modified().unwrap(), std::os::unix::fs::MetadataExt::ino(&facts), std::fs::read_to_string(path).unwrap())
+    };
+    let original = facts(&a);
+    let session = trusting(&world);
+    payload(world.perform_in(&session, "move", json!({"from": "a", "to": "b", "overwrite": true})).await);
+    assert_eq!(facts(&b), original);
+    std::fs::hard_link(&b, world.path().join("second")).unwrap();
+    let moved = world.perform_in(&session, "move", json!({"from": "b", "to": "deep/c"})).await;
+    let call = moved.tool_call_id.clone();
+    payload(moved);
+    assert_eq!((facts(&c), b.exists()), (original.clone(), false));
+    // Two names of one file: `rename` would do nothing, and leave both.
+    payload(world.perform_in(&session, "move", json!({"from": "second", "to": "deep/c", "overwrite": true})).await);
+    assert_eq!((facts(&c).0, facts(&c).2), (original.0, original.2.clone()));
+    assert!(!world.path().join("second").exists());
+    let names: Vec<_> =
+        std::fs::read_dir(world.path().join("deep")).unwrap().flatten().map(|e| e.file_name()).collect();
+    assert_eq!(names, ["c"], "nothing temporary is left");
+    payload(world.perform_in(&session, "undo", json!({ "call": call })).await);
+    assert_eq!((facts(&b).0, facts(&b).2), (original.0, original.2), "undo restores the time, too");
+}
