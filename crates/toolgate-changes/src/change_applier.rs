@@ -50,19 +50,21 @@ impl Changes for ChangeApplier {
     fn make(&self, edits: Vec<FileEdit>) -> Result<Vec<Change>, ToolError> {
         let change_log = self.workspace.log()?;
         let turn = change_log.turn(self.workspace.files.as_ref(), self.workspace.hidden_paths.as_ref())?;
-        let places: Vec<WorkspacePath> = edits.iter().map(|edit| edit.place.clone()).collect();
+        let written = edits.iter().filter(|edit| edit.after.is_some() && edit.before.is_none()).map(|edit| &edit.place);
+        let directories = missing_directories(written, &BTreeSet::new(), self.workspace.files.as_ref())?;
+        let made = directories.iter().map(|directory| &directory.place);
+        let places: Vec<WorkspacePath> = made.chain(edits.iter().map(|edit| &edit.place)).cloned().collect();
         let running = change_log.watched();
         running.iter().try_for_each(|in_place| in_place.catch_up(Some(&places)))?;
         let id = self.workspace.clock.id().simple().to_string();
-        let written = edits.iter().filter(|edit| edit.after.is_some() && edit.before.is_none()).map(|edit| &edit.place);
-        let directories = missing_directories(written, &BTreeSet::new(), self.workspace.files.as_ref())?;
         let mut changes = Vec::new();
         let made = self.workspace.files.apply(&edits, &id, &mut || {
             changes = self.announce(change_log, &turn, &edits, &directories, &id)?;
             Ok(())
         });
         if made.is_ok()
-            && let Err(error) = change_log.tell_commands(&id, &changes, self.workspace.files.as_ref())
+            && let Err(error) =
+                change_log.tell_commands(&id, &[&directories, &*changes].concat(), self.workspace.files.as_ref())
         {
             change_log.revert_unfinished(&turn, self.workspace.files.as_ref(), None)?;
             return Err(error.with_hint("Everything is as it was before."));
