@@ -186,3 +186,26 @@ async fn a_moved_file_keeps_its_time_and_its_other_names() {
     payload(world.perform_in(&session, "undo", json!({ "call": call })).await);
     assert_eq!((facts(&b).0, facts(&b).2), (original.0, original.2), "undo restores the time, too");
 }
+
+#[tokio::test]
+async fn the_record_has_the_modes_that_directories_really_get() {
+    let world = world();
+    let shared = world.path().join("shared");
+    std::fs::create_dir(&shared).unwrap();
+    // What is made in such a directory has the bit, too.
+    std::fs::set_permissions(&shared, std::os::unix::fs::PermissionsExt::from_mode(0o2775)).unwrap();
+    let args = json!({"path": "shared/new/deep/f", "content": "x"});
+    payload(world.perform_in(&trusting(&world), "write", args).await);
+    let mut made = 0;
+    for event in world.events() {
+        let toolgate_contract::EventPayload::FilesChanging { changes } = event.payload else { continue };
+        for change in changes {
+            let facts = std::fs::metadata(world.path().join(&change.path)).unwrap();
+            let mode = std::os::unix::fs::MetadataExt::mode(&facts);
+            let recorded = change.after.unwrap();
+            assert_eq!(recorded.permissions(), mode & 0o7777, "{}", change.path);
+            made += usize::from(recorded.is_directory());
+        }
+    }
+    assert_eq!(made, 2);
+}
