@@ -198,11 +198,30 @@ async fn owners_are_restored_where_we_may() {
     std::os::unix::fs::chown(world.path().join("theirs"), Some(12_345), Some(12_346)).unwrap();
     let (call, _) = perform(&world, "delete", json!({"path": "theirs"})).await;
     undo(&world, call).await;
-    let found = fs::metadata(world.path().join("theirs")).unwrap();
-    assert_eq!(
-        (std::os::unix::fs::MetadataExt::uid(&found), std::os::unix::fs::MetadataExt::gid(&found)),
-        (12_345, 12_346)
-    );
+    assert_eq!(owner(&world.path().join("theirs")), (12_345, 12_346));
+}
+
+fn owner(path: &Path) -> (u32, u32) {
+    let found = fs::metadata(path).unwrap();
+    (std::os::unix::fs::MetadataExt::uid(&found), std::os::unix::fs::MetadataExt::gid(&found))
+}
+
+#[tokio::test]
+async fn what_a_command_removed_in_place_belongs_to_its_owner_again() {
+    if !is_root() {
+        return toolgate_testkit::skip("not-root", "only root can give files to others");
+    }
+    let world = world().confined();
+    world.file("theirs/f", "x\n");
+    let (directory, file) = (world.path().join("theirs"), world.path().join("theirs/f"));
+    for path in [&directory, &file] {
+        std::os::unix::fs::chown(path, Some(12_345), Some(12_346)).unwrap();
+    }
+    fs::set_permissions(&directory, Permissions::from_mode(0o777)).unwrap();
+    let (call, payload) = perform(&world, "shell", json!({"command": "rm -r theirs", "stdin": true})).await;
+    assert_eq!(payload["changes"]["paths"], json!(["-theirs", "-theirs/f"]), "{payload}");
+    undo(&world, call).await;
+    assert_eq!([owner(&directory), owner(&file)], [(12_345, 12_346); 2]);
 }
 
 fn is_root() -> bool {
