@@ -224,6 +224,21 @@ async fn what_a_command_removed_in_place_belongs_to_its_owner_again() {
     assert_eq!([owner(&directory), owner(&file)], [(12_345, 12_346); 2]);
 }
 
+#[tokio::test]
+async fn a_mode_that_somebody_set_between_two_changes_is_kept() {
+    let world = world();
+    world.file("a.sh", "old\n");
+    let path = world.path().join("a.sh");
+    perform(&world, "write", json!({"path": "a.sh", "content": "new\n"})).await;
+    fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    perform(&world, "delete", json!({"path": "a.sh"})).await;
+    let run = fs::read_dir(world.path().join(".toolgate/runs")).unwrap().next().unwrap().unwrap();
+    let run = run.file_name().into_string().unwrap();
+    perform(&world, "undo", json!({ "run": run })).await;
+    assert_eq!(fs::read_to_string(&path).unwrap(), "old\n");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o755);
+}
+
 fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|found| std::os::unix::fs::MetadataExt::uid(&found) == 0)
 }

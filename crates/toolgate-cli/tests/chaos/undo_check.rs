@@ -49,7 +49,7 @@ impl UndoCheck<'_> {
                     let stays = Node::same(self.before.get(path), self.after.get(path));
                     hold!(stays, UndoIsExact, "An undo took away what others did: {path:?} of {changed:?}; {raw}");
                 }
-                Undone::Back(back) => self.check_back(path, back, undone.contains(path), &names, &refused)?,
+                Undone::Back(back) => self.check_back(path, back.as_ref(), undone.contains(path), &names, &refused)?,
             }
         }
         Ok(())
