@@ -31,6 +31,12 @@ async fn undo(world: &TestWorkspace, call: String) -> Value {
     perform(world, "undo", json!({ "call": call })).await.1
 }
 
+/// Undoes everything of the only run.
+async fn undo_run(world: &TestWorkspace) -> Value {
+    let run = fs::read_dir(world.path().join(".toolgate/runs")).unwrap().next().unwrap().unwrap();
+    perform(world, "undo", json!({ "run": run.file_name().into_string().unwrap() })).await.1
+}
+
 /// Everything beneath a directory, with mode, time and content.
 fn tree(directory: &Path) -> Vec<String> {
     let mut found = Vec::new();
@@ -232,9 +238,7 @@ async fn a_mode_that_somebody_set_between_two_changes_is_kept() {
     perform(&world, "write", json!({"path": "a.sh", "content": "new\n"})).await;
     fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
     perform(&world, "delete", json!({"path": "a.sh"})).await;
-    let run = fs::read_dir(world.path().join(".toolgate/runs")).unwrap().next().unwrap().unwrap();
-    let run = run.file_name().into_string().unwrap();
-    perform(&world, "undo", json!({ "run": run })).await;
+    undo_run(&world).await;
     assert_eq!(fs::read_to_string(&path).unwrap(), "old\n");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o755);
 }
@@ -294,5 +298,19 @@ async fn a_directory_that_a_command_replaced_by_a_link_comes_back_with_its_conte
     assert!(fs::symlink_metadata(world.path().join("e")).unwrap().is_symlink());
     let undone = undo(&world, call).await;
     assert_eq!(undone["refused"], json!([]), "{undone}");
+    assert_eq!(tree(world.path()), before);
+}
+
+#[tokio::test]
+async fn a_directory_that_something_goes_back_into_is_there_again_as_it_was() {
+    let world = world();
+    world.file("e/f", "1\n");
+    fs::set_permissions(world.path().join("e"), Permissions::from_mode(0o750)).unwrap();
+    let before = tree(world.path());
+    perform(&world, "delete", json!({"path": "e", "recursive": true})).await;
+    perform(&world, "write", json!({"path": "e", "content": "a file by now"})).await;
+    fs::remove_file(world.path().join("e")).unwrap();
+    let undone = undo_run(&world).await;
+    assert_eq!((&undone["undone"], &undone["refused"]), (&json!(["e", "e/f"]), &json!([])), "{undone}");
     assert_eq!(tree(world.path()), before);
 }
