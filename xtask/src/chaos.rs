@@ -2,6 +2,8 @@
 //! the ordinary tests try a few. A sequence follows from its seed, so a violation can be found again; each is printed
 //! as the shortest sequence of operations that still shows it.
 
+use std::num::NonZeroUsize;
+
 use anyhow::Result;
 use clap::Args;
 
@@ -21,6 +23,9 @@ pub(crate) struct ChaosOptions {
     /// Only this setting, such as `user-tmpfs-small-in_place`; without it, all of them in turn
     #[arg(long, value_name = "NAME")]
     setting: Option<String>,
+    /// Run every setting for all of the minutes, so many side by side, and print one summary at the end
+    #[arg(long, value_name = "JOBS", conflicts_with_all = ["setting", "replay"])]
+    each: Option<NonZeroUsize>,
     /// Also try what is switched off because its fault is known
     #[arg(long)]
     all: bool,
@@ -43,6 +48,9 @@ pub(crate) fn run(options: &ChaosOptions) -> Result<()> {
         .environment("TOOLGATE_CHAOS_SHRINK", &options.shrink.to_string());
     if let Some(setting) = &options.setting {
         line = line.environment("TOOLGATE_CHAOS_SETTING", setting);
+    }
+    if let Some(jobs) = options.each {
+        line = line.environment("TOOLGATE_CHAOS_JOBS", &jobs.to_string());
     }
     if options.all {
         line = line.environment("TOOLGATE_CHAOS_ALL", "1");

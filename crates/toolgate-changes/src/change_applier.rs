@@ -19,8 +19,12 @@ use toolgate_journal::Recorder;
 /// The number of bytes compared at a time; they fit into the processor's cache.
 const CHUNK: usize = 128 * 1024;
 
-/// The permission bits of a directory that is made because a file in it is.
-const USUAL_DIRECTORY_MODE: u32 = 0o755;
+/// The permission bits of a new file, and of a directory that is made because a file in it is, before the umask.
+const USUAL_FILE_MODE: u32 = 0o666;
+const USUAL_DIRECTORY_MODE: u32 = 0o777;
+
+/// What is made in a directory with this bit (setgid) belongs to the same group, and a new directory has the bit, too.
+const SETGID: u32 = 0o2000;
 
 /// How much freed memory the process keeps; glibc doubles this value.
 const RETAINED_MEMORY: usize = 8 * 1024 * 1024;
@@ -50,19 +54,21 @@ impl Changes for ChangeApplier {
     fn make(&self, edits: Vec<FileEdit>) -> Result<Vec<Change>, ToolError> {
         let change_log = self.workspace.log()?;
         let turn = change_log.turn(self.workspace.files.as_ref(), self.workspace.hidden_paths.as_ref())?;
-        let places: Vec<WorkspacePath> = edits.iter().map(|edit| edit.place.clone()).collect();
+        let written = edits.iter().filter(|edit| edit.after.is_some() && edit.before.is_none()).map(|edit| &edit.place);
+        let directories = missing_directories(written, &BTreeSet::new(), self.workspace.files.as_ref())?;
+        let made = directories.iter().map(|directory| &directory.place);
+        let places: Vec<WorkspacePath> = made.chain(edits.iter().map(|edit| &edit.place)).cloned().collect();
         let running = change_log.watched();
         running.iter().try_for_each(|in_place| in_place.catch_up(Some(&places)))?;
         let id = self.workspace.clock.id().simple().to_string();
-        let written = edits.iter().filter(|edit| edit.after.is_some() && edit.before.is_none()).map(|edit| &edit.place);
-        let directories = missing_directories(written, &BTreeSet::new(), self.workspace.files.as_ref())?;
         let mut changes = Vec::new();
         let made = self.workspace.files.apply(&edits, &id, &mut || {
             changes = self.announce(change_log, &turn, &edits, &directories, &id)?;
             Ok(())
         });
         if made.is_ok()
-            && let Err(error) = change_log.tell_commands(&id, &changes, self.workspace.files.as_ref())
+            && let Err(error) =
+                change_log.tell_commands(&id, &[&directories, &*changes].concat(), self.workspace.files.as_ref())
         {
             change_log.revert_unfinished(&turn, self.workspace.files.as_ref(), None)?;
             return Err(error.with_hint("Everything is as it was before."));
@@ -178,12 +184,14 @@ impl ChangeApplier {
     /// Stores the content before and after, and refuses when the file isn't what the tool saw.
     fn store_contents(&self, change_log: &ChangeLog, edits: &[FileEdit]) -> Result<Vec<Change>, ToolError> {
         let mut changes = Vec::with_capacity(edits.len());
-        for FileEdit { place, before, after } in edits {
+        for FileEdit { place, before, after, moved_from } in edits {
             let there = self.unchanged(before.as_ref(), place)?;
+            let moved = moved_from.as_ref().map(|from| self.workspace.files.node(from, false)).transpose()?.flatten();
             let store = |content: &FileContent, mode: Option<u32>| {
                 change_log.contents().put(&content.bytes)?;
                 let bytes = content.bytes.len() as u64;
-                Ok::<_, ToolError>(FileState::new(content.bytes.sha256(), bytes, mode.unwrap_or(0o644)))
+                let mode = mode.unwrap_or_else(|| USUAL_FILE_MODE & !self.workspace.files.umask());
+                Ok::<_, ToolError>(FileState::new(content.bytes.sha256(), bytes, mode))
             };
             let old_mode = there.as_ref().map(|there| there.mode);
             let stored = before.as_ref().map(|content| store(content, old_mode)).transpose()?;
@@ -194,6 +202,10 @@ impl ChangeApplier {
                 ..stored
             };
             let before = stored.zip(there).map(|(stored, there)| as_it_was(stored, there));
+            let after = after.map(|after| match moved {
+                Some(moved) => as_it_was(after, moved.state),
+                None => after,
+            });
             changes.push(Change { path: self.workspace.files.shown(place), place: place.clone(), before, after });
         }
         Ok(changes)
@@ -233,21 +245,33 @@ fn missing_directories<'p>(
     known: &BTreeSet<&WorkspacePath>,
     files: &dyn Files,
 ) -> Result<Vec<Change>, ToolError> {
-    let (mut there, mut missing) = (BTreeSet::new(), BTreeMap::new());
+    let (mut there, mut missing) = (BTreeMap::new(), BTreeMap::<WorkspacePath, Change>::new());
     for place in written {
+        let (mut new, mut outer_mode) = (Vec::new(), 0);
         for directory in place.ancestors().rev() {
-            let is_known = directory.path.is_empty() || known.contains(&directory) || missing.contains_key(&directory);
-            if is_known || there.contains(&directory) {
+            if known.contains(&directory) {
                 break;
             }
-            if files.node(&directory, false)?.is_some() {
-                there.insert(directory);
+            let made = missing.get(&directory).and_then(|made| made.after.as_ref()).map(|made| made.mode);
+            if let Some(mode) = made.or(there.get(&directory).copied()) {
+                outer_mode = mode;
                 break;
             }
-            let after = Some(FileState::new(sha256(""), 0, DIRECTORY_MODE | USUAL_DIRECTORY_MODE));
-            let change = Change { path: files.shown(&directory), place: directory.clone(), before: None, after };
-            missing.insert(directory, change);
+            match files.node(&directory, false)? {
+                Some(node) => {
+                    outer_mode = node.state.mode;
+                    there.insert(directory, outer_mode);
+                    break;
+                }
+                None => new.push(directory),
+            }
         }
+        let mode = DIRECTORY_MODE | USUAL_DIRECTORY_MODE & !files.umask() | outer_mode & SETGID;
+        missing.extend(new.into_iter().map(|directory| {
+            let after = Some(FileState::new(sha256(""), 0, mode));
+            let change = Change { path: files.shown(&directory), place: directory.clone(), before: None, after };
+            (directory, change)
+        }));
     }
     Ok(missing.into_values().collect())
 }

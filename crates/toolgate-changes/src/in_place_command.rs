@@ -135,12 +135,10 @@ impl InPlaceCommand {
 
     /// Another call changed these paths; they don't count as changes of the command.
     pub(crate) fn changed_by_others(&self, places: &[WorkspacePath]) -> Result<(), ToolError> {
-        let mut watched = self.watched();
+        let (workspace, mut watched) = (&self.changer.workspace, self.watched());
         let Some(snapshot) = &mut watched.snapshot else { return Ok(()) };
-        // Directories are created and removed with their contents.
-        let parents = places.iter().flat_map(|place| place.ancestors().skip(1));
-        let all: BTreeSet<WorkspacePath> = parents.chain(places.iter().cloned()).collect();
-        snapshot.changed_by_others(all.iter(), self.changer.workspace.files.as_ref())
+        let (files, contents) = (workspace.files.as_ref(), workspace.log()?.contents());
+        snapshot.changed_by_others(places.iter(), files, contents, workspace.clock.now())
     }
 
     /// Whether it has a snapshot that isn't settled.

@@ -112,7 +112,7 @@ impl PreparedRelease {
             return Err(ToolError::new(ErrorCode::StaleFile, format!("There is another file at `{path}` by now."))
                 .with_hint("Compare both, then add --force to replace it."));
         }
-        hands.change(vec![FileEdit { place, before, after: self.content.clone() }])?;
+        hands.change(vec![FileEdit { place, before, after: self.content.clone(), moved_from: None }])?;
         self.quarantine.remove(&self.args.call, &self.change)?;
         Ok(json!({ "released": path }))
     }

@@ -202,10 +202,17 @@ impl PreparedUndo {
         let mut plan = UndoPlan::default();
         let layout = GitLayout::of(self.found.iter().map(|found| &found.change.place));
         let mut repositories: BTreeMap<&WorkspacePath, Vec<&Change>> = BTreeMap::new();
+        let mut gone_directories = Vec::new();
         for UndoableChange { change, .. } in &self.found {
-            match layout.directory_of(&change.place) {
-                Some(directory) => repositories.entry(directory).or_default().push(change),
-                None => plan.add(&change.path, self.inverse(change, hands).map(|back| vec![back])),
+            if let Some(directory) = layout.directory_of(&change.place) {
+                repositories.entry(directory).or_default().push(change);
+                continue;
+            }
+            match self.inverse(change, hands) {
+                Err(_) if was_directory(change) && hands.state_at(&change.place).is_ok_and(|now| now.is_none()) => {
+                    gone_directories.push(change);
+                }
+                inverse => plan.add(&change.path, inverse.map(|back| vec![back])),
             }
         }
         for (directory, changes) in repositories {
@@ -216,6 +223,7 @@ impl PreparedUndo {
             plan.kept_objects += undone.as_ref().map_or(0, |undone| undone.kept_objects);
             plan.add(&hands.shown(directory), undone.map(|undone| undone.back));
         }
+        plan.restore_directories(gone_directories);
         plan.keep_replaced_directories(hands)?;
         plan.keep_filled_directories(hands)?;
         plan.carry_out(hands, self.contents.as_ref())
@@ -230,7 +238,7 @@ impl PreparedUndo {
         }
         let now = hands.state_at(&place)?;
         if !FileState::same(now.as_ref(), change.after.as_ref()) {
-            return Err(ToolError::new(ErrorCode::StaleFile, format!("`{}` has changed since.", change.path)));
+            return Err(changed_since(&change.path));
         }
         match &change.before {
             Some(before) if !change.is_metadata_only() => self.check(&change.path, before)?,
@@ -276,6 +284,14 @@ fn restored(change: &Change, now: Option<&FileState>) -> Result<Option<FileState
     Ok(Some(FileState { mode: if is_mode_kept { before.mode } else { now.mode }, ..before.clone() }))
 }
 
+fn was_directory(change: &Change) -> bool {
+    change.before.as_ref().is_some_and(FileState::is_directory)
+}
+
+fn changed_since(path: &str) -> ToolError {
+    ToolError::new(ErrorCode::StaleFile, format!("`{path}` has changed since."))
+}
+
 fn filled(directory: &WorkspacePath, hands: &dyn Hands) -> ToolError {
     let message = format!("`{}` holds something else by now, so it stays.", hands.shown(directory));
     ToolError::new(ErrorCode::StaleFile, message)
@@ -300,6 +316,20 @@ impl UndoPlan {
         match inverse {
             Ok(changes) => self.back.extend(changes),
             Err(error) => self.refused.push(json!({ "path": path, "code": error.code, "reason": error.message })),
+        }
+    }
+
+    /// Directories in whose place there was something else, and where there is nothing now. One that something goes back into
+    /// is there again, as it was.
+    fn restore_directories(&mut self, gone: Vec<&Change>) {
+        for change in gone {
+            let goes_into = |back: &Change| back.after.is_some() && change.place.covers(&back.place);
+            let restored = Change { before: None, after: change.before.clone(), ..change.clone() };
+            let inverse = match self.back.iter().any(goes_into) {
+                true => Ok(vec![restored]),
+                false => Err(changed_since(&change.path)),
+            };
+            self.add(&change.path, inverse);
         }
     }
 

@@ -45,6 +45,9 @@ pub struct FileEdit {
     pub before: Option<FileContent>,
     /// The new content; none removes the file.
     pub after: Option<FileContent>,
+    /// The path that the file comes from, where it is moved: another edit of the same change removes it there. As after
+    /// `rename`, the file keeps its time, owner and attributes.
+    pub moved_from: Option<WorkspacePath>,
 }
 
 /// A file's state at some moment. The bytes are in the content store, under their hash.
@@ -153,11 +156,15 @@ impl Change {
         self.before.as_ref().zip(self.after.as_ref()).is_some_and(|(before, after)| before.is(after))
     }
 
-    /// Merges a later change of the same path into this one. If something else changed the path in between, only the
-    /// later change counts.
+    /// Merges a later change of the same path into this one. If something else changed the content in between, only the
+    /// later change counts. Permission bits that were set in between are nobody's here, so they don't go back either.
     pub fn followed_by(&mut self, later: &Self) {
-        if !FileState::same(self.after.as_ref(), later.before.as_ref()) {
-            self.before.clone_from(&later.before);
+        match (&mut self.before, &self.after, &later.before) {
+            (before, left, found) if !FileState::same(left.as_ref(), found.as_ref()) => before.clone_from(found),
+            (Some(before), Some(left), Some(found)) if left.mode != found.mode && before.kind() == found.kind() => {
+                before.mode = found.mode;
+            }
+            _ => {}
         }
         self.after.clone_from(&later.after);
     }

@@ -63,6 +63,8 @@ pub trait Files: Send + Sync {
     fn restore_mode(&self, directory: &WorkspacePath);
     /// Why nothing can be created or removed in a directory; none if it can, or if there is no such directory.
     fn is_closed(&self, directory: &WorkspacePath) -> Option<String>;
+    /// Permission bits that new files and directories don't get (the umask).
+    fn umask(&self) -> u32;
     /// Removes the temporary files that the change `id` of these paths left behind when its process was killed.
     fn clear_temporary(&self, places: &[WorkspacePath], id: &str) -> Result<(), ToolError>;
     /// A path as a caller would write it: relative in the workspace, absolute elsewhere.

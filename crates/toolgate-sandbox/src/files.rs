@@ -19,5 +19,6 @@ pub(crate) mod root;
 pub(crate) mod stat;
 pub(crate) mod substitutes;
 pub(crate) mod suspended_modes;
+pub(crate) mod umask;
 pub(crate) mod unnamed_file;
 pub(crate) mod walk;

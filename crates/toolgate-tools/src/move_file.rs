@@ -54,7 +54,7 @@ impl Tool for MoveTool {
     async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         let source = TargetFile::load_at(hands, &args.from, hands.target(Access::Delete, &args.from)?)?;
         let target = TargetFile::load(hands, &args.to)?;
-        let content = source.content()?;
+        source.bytes()?;
         if source.place == target.place {
             return Err(ToolError::invalid_args("`from` and `to` are the same file."));
         }
@@ -63,8 +63,7 @@ impl Tool for MoveTool {
             return Err(ToolError::new(ErrorCode::InvalidArgs, format!("`{}` already exists.", args.to))
                 .with_hint("Choose another path, or set `overwrite`."));
         }
-        let mode = source.mode;
-        hands.change(vec![target.into_edit(content, Some(mode)), source.into_removal()])?;
+        hands.change(source.into_move(target)?)?;
         Ok(Output { from: args.from, to: args.to, replaced })
     }
 }

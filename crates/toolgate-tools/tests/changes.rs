@@ -149,3 +149,57 @@ proptest! {
         });
     }
 }
+
+#[tokio::test]
+async fn a_moved_file_keeps_its_time_and_its_other_names() {
+    let world = world();
+    world.file("a", "moved\n").file("b", "replaced\n");
+    let (a, b, c) = (world.path().join("a"), world.path().join("b"), world.path().join("deep/c"));
+    let time = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
+    std::fs::File::options().append(true).open(&a).unwrap().set_modified(time).unwrap();
+    let facts = |path: &std::path::Path| {
+        let facts = std::fs::metadata(path).unwrap();
+        (facts.modified().unwrap(), std::os::unix::fs::MetadataExt::ino(&facts), std::fs::read_to_string(path).unwrap())
+    };
+    let original = facts(&a);
+    let session = trusting(&world);
+    payload(world.perform_in(&session, "move", json!({"from": "a", "to": "b", "overwrite": true})).await);
+    assert_eq!(facts(&b), original);
+    std::fs::hard_link(&b, world.path().join("second")).unwrap();
+    let moved = world.perform_in(&session, "move", json!({"from": "b", "to": "deep/c"})).await;
+    let call = moved.tool_call_id.clone();
+    payload(moved);
+    assert_eq!((facts(&c), b.exists()), (original.clone(), false));
+    // Two names of one file: `rename` would do nothing, and leave both.
+    payload(world.perform_in(&session, "move", json!({"from": "second", "to": "deep/c", "overwrite": true})).await);
+    assert_eq!((facts(&c).0, facts(&c).2), (original.0, original.2.clone()));
+    assert!(!world.path().join("second").exists());
+    let names: Vec<_> =
+        std::fs::read_dir(world.path().join("deep")).unwrap().flatten().map(|e| e.file_name()).collect();
+    assert_eq!(names, ["c"], "nothing temporary is left");
+    payload(world.perform_in(&session, "undo", json!({ "call": call })).await);
+    assert_eq!((facts(&b).0, facts(&b).2), (original.0, original.2), "undo restores the time, too");
+}
+
+#[tokio::test]
+async fn the_record_has_the_modes_that_directories_really_get() {
+    let world = world();
+    let shared = world.path().join("shared");
+    std::fs::create_dir(&shared).unwrap();
+    // What is made in such a directory has the bit, too.
+    std::fs::set_permissions(&shared, std::os::unix::fs::PermissionsExt::from_mode(0o2775)).unwrap();
+    let args = json!({"path": "shared/new/deep/f", "content": "x"});
+    payload(world.perform_in(&trusting(&world), "write", args).await);
+    let mut made = 0;
+    for event in world.events() {
+        let toolgate_contract::EventPayload::FilesChanging { changes } = event.payload else { continue };
+        for change in changes {
+            let facts = std::fs::metadata(world.path().join(&change.path)).unwrap();
+            let mode = std::os::unix::fs::MetadataExt::mode(&facts);
+            let recorded = change.after.unwrap();
+            assert_eq!(recorded.permissions(), mode & 0o7777, "{}", change.path);
+            made += usize::from(recorded.is_directory());
+        }
+    }
+    assert_eq!(made, 2);
+}

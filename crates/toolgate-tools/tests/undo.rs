@@ -23,6 +23,12 @@ async fn undo(world: &TestWorkspace, call: String) -> Value {
     perform(world, "undo", json!({ "call": call })).await.1
 }
 
+/// Undoes everything of the only run.
+async fn undo_run(world: &TestWorkspace) -> Value {
+    let run = fs::read_dir(world.path().join(".toolgate/runs")).unwrap().next().unwrap().unwrap();
+    perform(world, "undo", json!({ "run": run.file_name().into_string().unwrap() })).await.1
+}
+
 /// Everything beneath a directory, with mode, time and content.
 fn tree(directory: &Path) -> Vec<String> {
     let mut found = Vec::new();
@@ -191,11 +197,43 @@ async fn owners_are_restored_where_we_may() {
     std::os::unix::fs::chown(world.path().join("theirs"), Some(12_345), Some(12_346)).unwrap();
     let (call, _) = perform(&world, "delete", json!({"path": "theirs"})).await;
     undo(&world, call).await;
-    let found = fs::metadata(world.path().join("theirs")).unwrap();
-    assert_eq!(
-        (std::os::unix::fs::MetadataExt::uid(&found), std::os::unix::fs::MetadataExt::gid(&found)),
-        (12_345, 12_346)
-    );
+    assert_eq!(owner(&world.path().join("theirs")), (12_345, 12_346));
+}
+
+fn owner(path: &Path) -> (u32, u32) {
+    let found = fs::metadata(path).unwrap();
+    (std::os::unix::fs::MetadataExt::uid(&found), std::os::unix::fs::MetadataExt::gid(&found))
+}
+
+#[tokio::test]
+async fn what_a_command_removed_in_place_belongs_to_its_owner_again() {
+    if !is_root() {
+        return toolgate_testkit::skip("not-root", "only root can give files to others");
+    }
+    let world = world().confined();
+    world.file("theirs/f", "x\n");
+    let (directory, file) = (world.path().join("theirs"), world.path().join("theirs/f"));
+    for path in [&directory, &file] {
+        std::os::unix::fs::chown(path, Some(12_345), Some(12_346)).unwrap();
+    }
+    fs::set_permissions(&directory, Permissions::from_mode(0o777)).unwrap();
+    let (call, payload) = perform(&world, "shell", json!({"command": "rm -r theirs", "stdin": true})).await;
+    assert_eq!(payload["changes"]["paths"], json!(["-theirs", "-theirs/f"]), "{payload}");
+    undo(&world, call).await;
+    assert_eq!([owner(&directory), owner(&file)], [(12_345, 12_346); 2]);
+}
+
+#[tokio::test]
+async fn a_mode_that_somebody_set_between_two_changes_is_kept() {
+    let world = world();
+    world.file("a.sh", "old\n");
+    let path = world.path().join("a.sh");
+    perform(&world, "write", json!({"path": "a.sh", "content": "new\n"})).await;
+    fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    perform(&world, "delete", json!({"path": "a.sh"})).await;
+    undo_run(&world).await;
+    assert_eq!(fs::read_to_string(&path).unwrap(), "old\n");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o755);
 }
 
 fn is_root() -> bool {
@@ -253,5 +291,19 @@ async fn a_directory_that_a_command_replaced_by_a_link_comes_back_with_its_conte
     assert!(fs::symlink_metadata(world.path().join("e")).unwrap().is_symlink());
     let undone = undo(&world, call).await;
     assert_eq!(undone["refused"], json!([]), "{undone}");
+    assert_eq!(tree(world.path()), before);
+}
+
+#[tokio::test]
+async fn a_directory_that_something_goes_back_into_is_there_again_as_it_was() {
+    let world = world();
+    world.file("e/f", "1\n");
+    fs::set_permissions(world.path().join("e"), Permissions::from_mode(0o750)).unwrap();
+    let before = tree(world.path());
+    perform(&world, "delete", json!({"path": "e", "recursive": true})).await;
+    perform(&world, "write", json!({"path": "e", "content": "a file by now"})).await;
+    fs::remove_file(world.path().join("e")).unwrap();
+    let undone = undo_run(&world).await;
+    assert_eq!((&undone["undone"], &undone["refused"]), (&json!(["e", "e/f"]), &json!([])), "{undone}");
     assert_eq!(tree(world.path()), before);
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{FileMetadata, FileState, sha256, sha256_of};
+use toolgate_contract::{FileMetadata, FileOwner, FileState, sha256, sha256_of};
 
 /// The hash recorded for a file that was too large to copy.
 const NOT_COPIED: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -19,6 +19,8 @@ pub(super) struct SnapshotEntry {
     number: u64,
     changed: FileTime,
     modified: FileTime,
+    /// None if it belongs to the user who runs Toolgate.
+    owner: Option<FileOwner>,
     /// Changed so shortly before the snapshot that a later change could have the same timestamp: only the content
     /// tells.
     is_young: bool,
@@ -48,8 +50,20 @@ impl SnapshotEntry {
         let FileMetadata { state, device, number, changed, modified, .. } = node;
         let (mode, bytes, device, number) = (state.mode, state.bytes, *device, *number);
         let (changed, modified) = (time(changed), time(modified));
-        let (is_young, is_reliable, left_by_others) = (true, false, None);
-        Self { mode, bytes, device, number, changed, modified, is_young, is_reliable, copy, target, left_by_others }
+        Self {
+            mode,
+            bytes,
+            device,
+            number,
+            changed,
+            modified,
+            owner: state.owner,
+            is_young: true,
+            is_reliable: false,
+            copy,
+            target,
+            left_by_others: None,
+        }
     }
 
     /// What another call left at a path. The file wasn't seen then, so only its content tells whether it is still that.
@@ -61,6 +75,7 @@ impl SnapshotEntry {
             number: 0,
             changed: (0, 0),
             modified: (0, 0),
+            owner: state.owner,
             is_young: true,
             is_reliable: false,
             copy: None,
@@ -107,14 +122,14 @@ impl SnapshotEntry {
         let bare = FileState::new("", self.bytes, self.mode);
         let (seconds, nanoseconds) = self.modified;
         let modified = Timestamp::new(seconds, nanoseconds).ok().filter(|_| bare.is_file());
-        FileState { modified, ..bare }
+        FileState { modified, owner: self.owner, ..bare }
     }
 
     /// The recorded state with its hash; `copy` is the open copy.
     pub(super) fn state(&self, copy: Option<&File>) -> std::io::Result<FileState> {
         let bare = self.bare();
         if let Some(sha256) = &self.left_by_others {
-            return Ok(FileState::new(sha256, self.bytes, self.mode));
+            return Ok(FileState { owner: self.owner, ..FileState::new(sha256, self.bytes, self.mode) });
         }
         if !bare.is_file() {
             return Ok(FileState { sha256: sha256(self.target.as_deref().unwrap_or_default()), ..bare });

@@ -45,7 +45,7 @@ impl Snapshot {
             return Ok(());
         }
         let moment = self.stored.time()?;
-        self.read_notices(&moment, files, contents)?;
+        self.read_notices(files, contents)?;
         for change in self.changes(files, only)? {
             self.store_previous_content(&change, contents)?;
             self.rebase(&change.place, &moment, files)?;
@@ -90,21 +90,24 @@ impl Snapshot {
             .try_for_each(|before| Ok(contents.own(&before.sha256, &|_| false)?))
     }
 
-    /// Other calls of this process changed these paths, and the notices say so too: the current content is the baseline.
+    /// Another call of this process changed these paths, and a notice says so too: the current content is the baseline.
+    /// Notices of other processes that are there by now are taken in as well.
     pub(crate) fn changed_by_others<'a>(
         &mut self,
         places: impl Iterator<Item = &'a WorkspacePath>,
         files: &dyn Files,
+        contents: &BlobStore,
+        now: Timestamp,
     ) -> Result<(), ToolError> {
         if self.is_final {
             return Ok(());
         }
         let moment = self.stored.time()?;
+        self.read_notices(files, contents)?;
         for place in places {
             self.rebase(place, &moment, files)?;
         }
-        let notices = self.stored.notices()?;
-        self.unsealed.notices.extend(notices.into_iter().map(|(name, _)| name));
+        self.found_at = now;
         self.save_update()?;
         self.remove_sealed()
     }
@@ -122,12 +125,7 @@ impl Snapshot {
 
     /// Takes in what other calls changed, of this process or another, in order. Where the command changed a path before them,
     /// that is its own change.
-    fn read_notices(
-        &mut self,
-        moment: &FilesystemTime,
-        files: &dyn Files,
-        contents: &BlobStore,
-    ) -> Result<(), ToolError> {
+    fn read_notices(&mut self, files: &dyn Files, contents: &BlobStore) -> Result<(), ToolError> {
         let mut notices = self.stored.notices()?;
         notices.retain(|(name, _)| !self.notices.contains(name));
         let reverted: BTreeSet<String> =
@@ -135,7 +133,7 @@ impl Snapshot {
         for (name, notice) in notices {
             let counts = !reverted.contains(&notice.id);
             for change in notice.changes.into_iter().filter(|_| counts) {
-                self.follow(change, moment, files, contents)?;
+                self.follow(change, files, contents)?;
             }
             self.notices.insert(name.clone());
             self.unsealed.notices.push(name);
@@ -144,13 +142,7 @@ impl Snapshot {
     }
 
     /// Another call changed a path: what was there before that is the command's, what it left is the new baseline.
-    fn follow(
-        &mut self,
-        theirs: Change,
-        moment: &FilesystemTime,
-        files: &dyn Files,
-        contents: &BlobStore,
-    ) -> Result<(), ToolError> {
+    fn follow(&mut self, theirs: Change, files: &dyn Files, contents: &BlobStore) -> Result<(), ToolError> {
         let place = theirs.place;
         if !self.scope.covers(&place) {
             return Ok(());
@@ -164,10 +156,6 @@ impl Snapshot {
             self.unrecorded.push(change);
         }
         self.replace_entry(&place, theirs.after.as_ref().map(SnapshotEntry::left_by_others));
-        // Directories are created and removed with their contents.
-        for parent in place.ancestors().skip(1) {
-            self.rebase(&parent, moment, files)?;
-        }
         Ok(())
     }
 

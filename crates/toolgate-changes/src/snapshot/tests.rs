@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use toolgate_contract::{Change, Clock, Durability, FileState, SystemClock, WorkspacePath, sha256};
+use toolgate_contract::{Change, Clock, DIRECTORY_MODE, Durability, FileState, SystemClock, WorkspacePath, sha256};
 use toolgate_journal::{BlobStore, ChangeNotice, SigningKey, SnapshotStore, StateDirectory};
 use toolgate_sandbox::Roots;
 use toolgate_testkit::wait_until;
@@ -37,6 +37,15 @@ impl World {
 
     fn put(&self, path: &str, content: &str) {
         std::fs::write(self.at(path), content).unwrap();
+    }
+
+    fn set_mode(&self, path: &str, mode: u32) {
+        std::fs::set_permissions(self.at(path), PermissionsExt::from_mode(mode)).unwrap();
+    }
+
+    fn make_directory(&self, path: &str) {
+        std::fs::create_dir(self.at(path)).unwrap();
+        self.set_mode(path, 0o755);
     }
 
     fn snapshots(&self, key: Option<u8>) -> SnapshotStore {
@@ -357,10 +366,10 @@ fn what_calls_of_another_process_changed_is_theirs_and_the_commands_part_comes_i
     tell("2", vec![by_another_process("theirs", Some("old"), "new")], false);
     tell("3", vec![by_another_process("reverted", Some("old"), "new")], false);
     tell("3", Vec::new(), true);
-    tell("4", vec![by_another_process("made/deep", None, "x")], false);
+    tell("4", vec![directory("made", None, Some(0o755)), by_another_process("made/deep", None, "x")], false);
     world.put("turns", "command 2");
     world.put("theirs", "new");
-    std::fs::create_dir(world.at("made")).unwrap();
+    world.make_directory("made");
     world.put("made/deep", "x");
     // Whether its process goes on, or recovery does after a kill.
     drop(snapshot);
@@ -374,6 +383,61 @@ fn what_calls_of_another_process_changed_is_theirs_and_the_commands_part_comes_i
     assert_eq!(world.contents().get(&sha256("first")).unwrap(), Some(b"first".to_vec().into()));
     snapshot.tidy(&world.contents()).unwrap();
     assert_eq!(std::fs::read_dir(world.at(".toolgate/snapshots/call/others")).unwrap().count(), 0);
+}
+
+/// Another process makes or removes a directory, or changes its mode.
+fn directory(path: &str, before: Option<u32>, after: Option<u32>) -> Change {
+    let state = |mode: u32| FileState::new(sha256(""), 0, DIRECTORY_MODE | mode);
+    let place = WorkspacePath::in_workspace(path);
+    Change { path: path.into(), place, before: before.map(state), after: after.map(state) }
+}
+
+#[test]
+fn directories_that_calls_of_another_process_made_changed_or_removed_are_theirs() {
+    let world = World::new();
+    ["mode", "own"].into_iter().for_each(|path| world.make_directory(path));
+    let mut snapshot = world.take(Some(1));
+    let notices = world.snapshots(Some(1));
+    let tell = |id: &str, changes: Vec<Change>| {
+        let notice = ChangeNotice { id: id.into(), changes, is_reverted: false };
+        notices.notify(&notices.unsettled().unwrap(), &notice).unwrap();
+    };
+    // They made a directory with a file in it, and removed both again.
+    let gone = |change: Change| Change { before: change.after, after: change.before, ..change };
+    let made = [directory("made", None, Some(0o755)), by_another_process("made/x", None, "x")];
+    tell("1", made.to_vec());
+    tell("2", made.into_iter().map(gone).collect());
+    // They wrote into a directory, and changed its mode afterwards.
+    tell("3", vec![by_another_process("mode/x", None, "x")]);
+    tell("4", vec![directory("mode", Some(0o755), Some(0o700))]);
+    world.put("mode/x", "x");
+    world.set_mode("mode", 0o700);
+    // The command changed the mode of a directory, into which they wrote afterwards.
+    world.set_mode("own", 0o750);
+    tell("5", vec![by_another_process("own/x", None, "x")]);
+    world.put("own/x", "x");
+    ["mode/x", "own/x"].into_iter().for_each(|path| world.set_mode(path, 0o644));
+    snapshot.collect(&world.files, None, &world.contents()).unwrap();
+    let (_, changes) = snapshot.unrecorded().unwrap();
+    let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
+    assert_eq!(paths, ["own"]);
+}
+
+#[test]
+fn a_notice_of_another_process_counts_also_where_a_call_of_this_one_comes_first() {
+    let world = World::new();
+    let mut snapshot = world.take(Some(1));
+    let notices = world.snapshots(Some(1));
+    let changes = vec![by_another_process("theirs", None, "x")];
+    notices
+        .notify(&notices.unsettled().unwrap(), &ChangeNotice { id: "1".into(), changes, is_reverted: false })
+        .unwrap();
+    ["theirs", "ours"].into_iter().for_each(|path| world.put(path, "x"));
+    world.set_mode("theirs", 0o644);
+    let ours = [WorkspacePath::in_workspace("ours")];
+    snapshot.changed_by_others(ours.iter(), &world.files, &world.contents(), SystemClock.now()).unwrap();
+    snapshot.collect(&world.files, None, &world.contents()).unwrap();
+    assert!(snapshot.unrecorded().is_none(), "{:?}", snapshot.unrecorded());
 }
 
 #[test]

@@ -40,6 +40,17 @@ pub(crate) fn meets_protected(before: &Tree, wanted: &TreeDiff, is_in_place: boo
     })
 }
 
+/// Whether a command on an overlay changes a file that has several names. overlayfs copies it under the one name that the
+/// command writes to, so the other names keep the old content, as they do when a tool writes the file. What the command
+/// would do without Toolgate, to all names at once, says nothing then.
+pub(crate) fn meets_shared_file(before: &Tree, wanted: &TreeDiff) -> bool {
+    let first_names: BTreeSet<&TreePath> = before.values().filter_map(|node| node.hard_link_to.as_ref()).collect();
+    let is_shared = |path: &TreePath| {
+        first_names.contains(path) || before.get(path).is_some_and(|node| node.hard_link_to.is_some())
+    };
+    wanted.iter().any(|(path, (_, after))| after.is_some() && is_shared(path))
+}
+
 /// Compares what a command did with what the reply says and with what it would have done without Toolgate. Gives what
 /// was quarantined.
 pub(crate) fn check_settled(
@@ -54,7 +65,7 @@ pub(crate) fn check_settled(
     for (path, (_, now)) in &changed {
         let meant = wanted.get(path).map(|(_, meant)| meant.as_ref());
         hold!(
-            meant.is_some_and(|meant| equal(path, meant, now.as_ref())),
+            meant.is_some_and(|meant| equal(path, meant, now.as_ref())) || is_made_again(path, &changed, wanted),
             NothingElseChanged,
             "A command changed what it didn't touch: {path:?} is {now:?}, was {:?}, meant {meant:?}; {}",
             before.get(path),
@@ -87,6 +98,15 @@ pub(crate) fn check_settled(
         );
     }
     Ok(quarantined)
+}
+
+/// Whether a directory that somebody removed while the command ran is made again for what the command wrote into it: its
+/// work isn't lost, and the reply names the directory, too.
+fn is_made_again(path: &TreePath, changed: &TreeDiff, wanted: &TreeDiff) -> bool {
+    let is_made = matches!(changed.get(path), Some((None, Some(made))) if made.is_directory());
+    let is_written =
+        |(inner, (_, meant)): (&TreePath, &(Option<Node>, Option<Node>))| inner.is_in(path) && meant.is_some();
+    is_made && wanted.iter().any(|one| is_written(one) && changed.contains_key(one.0))
 }
 
 /// Every change is named with the right sign, and nothing else is.

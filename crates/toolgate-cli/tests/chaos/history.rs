@@ -25,11 +25,11 @@ pub(crate) struct PathChange {
 
 /// What an undo may make of a path.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Undone<'a> {
+pub(crate) enum Undone {
     /// It has changed since, so it stays.
     Stays,
     /// It goes back to exactly this.
-    Back(Option<&'a Node>),
+    Back(Option<Node>),
     /// Either of both, or any earlier state: whose change it was can't be known.
     Unknown,
 }
@@ -63,9 +63,9 @@ impl History {
         theirs.map(|(path, _)| path.clone()).collect()
     }
 
-    /// What an undo of these calls has to make of a path: where others changed it in between, only what came after them
-    /// goes back.
-    pub(crate) fn undone(&self, path: &TreePath, calls: &BTreeSet<String>, now: &Tree) -> Undone<'_> {
+    /// What an undo of these calls has to make of a path: where others changed its content in between, only what came after
+    /// them goes back. Where they changed it and changed it back, nothing came in between; a mode that they set stays.
+    pub(crate) fn undone(&self, path: &TreePath, calls: &BTreeSet<String>, now: &Tree) -> Undone {
         let changes = self.of(path);
         let is_theirs = |change: &&PathChange| change.call.as_ref().is_some_and(|call| calls.contains(call));
         // A mode that somebody changed since stays, and hinders nobody.
@@ -80,10 +80,19 @@ impl History {
         if changes[last + 1..].iter().any(|change| !is_mode_only(change)) {
             return Undone::Unknown;
         }
-        let mut first = &changes[last];
-        for change in changes[..last].iter().rev().take_while(|change| is_theirs(change)) {
-            first = change;
+        let mut theirs = changes[..=last].iter().filter(is_theirs);
+        let Some(first) = theirs.next() else { return Undone::Stays };
+        let (mut back, mut left) = (first.before.clone(), &first.after);
+        for change in theirs {
+            match (&mut back, left, &change.before) {
+                _ if !Node::same_content(left.as_ref(), change.before.as_ref()) => back.clone_from(&change.before),
+                (Some(back), Some(left), Some(found)) if left.mode != found.mode && back.is_of_kind(found) => {
+                    back.mode = found.mode;
+                }
+                _ => {}
+            }
+            left = &change.after;
         }
-        Undone::Back(first.before.as_ref())
+        Undone::Back(back)
     }
 }

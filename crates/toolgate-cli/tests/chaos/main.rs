@@ -19,6 +19,7 @@ mod runs;
 mod server;
 mod setting;
 mod shrink;
+mod side_by_side;
 mod tree;
 mod tree_path;
 mod twin;

@@ -2,7 +2,7 @@
 //! only what the reply says is compared with the disk.
 
 use crate::operation::Act;
-use crate::tree::{Kind, Node, Tree, TreeDiff, WriteTime, diff};
+use crate::tree::{Kind, Node, Tree, TreeDiff, diff};
 use crate::tree_path::TreePath;
 
 /// What permissions new files and directories get.
@@ -50,12 +50,7 @@ pub(crate) fn meaning(
                 return None;
             }
             put(&mut then, to, &bytes.unwrap_or_default())?;
-            // Whether a moved file keeps its time is the tool's to choose.
-            let written = match moved.kind {
-                Kind::File(_) => WriteTime::Since(0),
-                _ => moved.written,
-            };
-            then.insert(to.clone(), Node { hard_link_to: None, written, ..moved });
+            then.insert(to.clone(), moved);
             then.remove(from);
         }
         _ => return None,

@@ -46,10 +46,12 @@ impl UndoCheck<'_> {
                 Undone::Unknown => {}
                 _ if path.0.windows(5).any(|part| part == b".git/") || is_git_bookkeeping(path) => {}
                 Undone::Stays => {
-                    let stays = Node::same(self.before.get(path), self.after.get(path));
+                    // A directory that is gone is made again for what goes back into it.
+                    let stays = Node::same(self.before.get(path), self.after.get(path))
+                        || self.before.get(path).is_none() && is_implied(path, &undone, self.before, self.after);
                     hold!(stays, UndoIsExact, "An undo took away what others did: {path:?} of {changed:?}; {raw}");
                 }
-                Undone::Back(back) => self.check_back(path, back, undone.contains(path), &names, &refused)?,
+                Undone::Back(back) => self.check_back(path, back.as_ref(), undone.contains(path), &names, &refused)?,
             }
         }
         Ok(())

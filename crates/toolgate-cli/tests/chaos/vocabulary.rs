@@ -21,10 +21,6 @@ const fn class<T>(name: &'static str, weight: usize, make: T) -> Class<T> {
 type MakeMutation = fn(&mut Maker) -> Mutation;
 type MakeOperation = fn(&mut Maker) -> (Actor, Act);
 
-const fn off<T: Copy>(class: Class<T>, reason: &'static str) -> Class<T> {
-    Class { name: class.name, weight: class.weight, off: Some(reason), make: class.make }
-}
-
 /// Names of files and directories, by what is special about them.
 const NAMES: &[Class<&[&str]>] = &[
     class("plain", 60, &["a", "b", "dir", "dir/a", "dir/b", "dir/sub", "dir/sub/c", "empty", "e/f/g", "x"]),
@@ -51,10 +47,7 @@ const MUTATIONS: &[Class<MakeMutation>] = &[
     class("touch", 3, |maker| Mutation::Touch(maker.path())),
     class("sparse", 1, |maker| Mutation::Sparse(maker.path(), 40)),
     class("pipe", 2, |maker| Mutation::Pipe(maker.path())),
-    off(
-        class("long path", 1, |maker| Mutation::Deep(maker.path(), 22, 200)),
-        "commands in place don't name paths over 4,096 bytes, and undo fails beside them",
-    ),
+    class("long path", 1, |maker| Mutation::Deep(maker.path(), 22, 200)),
     class("deep directories", 1, |maker| Mutation::Deep(maker.path(), 60, 1)),
     class("many", 1, |maker| Mutation::Many(maker.path(), 250)),
     class("git init", 4, |maker| Mutation::GitInit(maker.repository())),
@@ -106,10 +99,7 @@ const OPERATIONS: &[Class<MakeOperation>] = &[
 ];
 
 /// Several commands that work in place at the same time.
-const SIDE_BY_SIDE: Class<()> = Class {
-    off: Some("what one of two commands in place did counts as the other's work, too"),
-    ..class("commands in place side by side", 1, ())
-};
+const SIDE_BY_SIDE: Class<()> = class("commands in place side by side", 1, ());
 
 /// Makes a sequence of operations.
 pub(crate) struct Maker {

@@ -20,6 +20,9 @@ const ORDINARY_USER: u32 = 61_234;
 /// A line of `/proc/self/mountinfo` and `statfs` call it so.
 const TMPFS_MAGIC: i64 = 0x0102_1994;
 
+/// The variable with the program to try, where it isn't the one that was built with the tests.
+pub(crate) const PROGRAM: &str = "TOOLGATE_CHAOS_PROGRAM";
+
 /// The directories of one run.
 pub(crate) struct World {
     directory: TempDir,
@@ -59,13 +62,13 @@ fn base(setting: Setting) -> Option<PathBuf> {
 }
 
 /// The program, where an ordinary user may run it. It is removed with the last world that uses it.
-struct ProgramCopy {
+pub(crate) struct ProgramCopy {
     _directory: TempDir,
     path: PathBuf,
 }
 
 impl ProgramCopy {
-    fn shared() -> Arc<Self> {
+    pub(crate) fn shared() -> Arc<Self> {
         static PROGRAM: Mutex<Weak<ProgramCopy>> = Mutex::new(Weak::new());
         let mut known = PROGRAM.lock().unwrap_or_else(PoisonError::into_inner);
         known.upgrade().unwrap_or_else(|| {
@@ -79,11 +82,15 @@ impl ProgramCopy {
         let directory = tempfile::Builder::new().prefix("chaos-program-").tempdir().unwrap();
         std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
         let path = directory.path().join("toolgate");
-        let built = env!("CARGO_BIN_EXE_toolgate");
-        if std::fs::hard_link(built, &path).is_err() {
-            std::fs::copy(built, &path).unwrap();
+        let built = std::env::var_os(PROGRAM).unwrap_or_else(|| env!("CARGO_BIN_EXE_toolgate").into());
+        if std::fs::hard_link(&built, &path).is_err() {
+            std::fs::copy(&built, &path).unwrap();
         }
         Self { _directory: directory, path }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 }
 

@@ -1,10 +1,11 @@
 //! Changes several files, all or none. Every new file is first written beside its target, unless it was written ahead
-//! (`unnamed_file`); then all are renamed into place. If a rename fails, the files that were replaced are restored.
+//! (`unnamed_file`) or is moved; then all are renamed into place. If a rename fails, the files that were replaced are
+//! restored.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
 use toolgate_contract::{FileContent, FileEdit};
 
@@ -46,7 +47,8 @@ pub(crate) fn apply(
     let mut staged = Vec::new();
     for (index, edit) in edits.iter().enumerate() {
         let draft = drafts.remove(&index);
-        match stage(method, roots[index], edit, draft, &new_name(id, index), &mut created) {
+        let source = MovedFile::of(method, roots, edits, edit);
+        match stage(method, roots[index], edit, source, draft, &new_name(id, index), &mut created) {
             Ok(one) => staged.push(one),
             Err(error) => {
                 discard(&staged, &created);
@@ -68,11 +70,61 @@ pub(crate) fn apply(
     Ok(())
 }
 
-/// Writes the new content beside its target, with the mode, owner and attributes of the file that it replaces.
+/// The file that an edit moves, where it still is.
+struct MovedFile {
+    directory: OwnedFd,
+    name: Vec<u8>,
+    stat: Stat,
+}
+
+impl MovedFile {
+    /// None if nothing is moved, or if no other edit removes it there: then it is written like any other.
+    fn of(method: OpenMethod, roots: &[BorrowedFd<'_>], edits: &[FileEdit], edit: &FileEdit) -> Option<Self> {
+        let from = edit.moved_from.as_ref()?;
+        let index = edits.iter().position(|other| other.place == *from && other.after.is_none())?;
+        let (parent, name) = from.parent_and_name();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let directory = openat2::open(method, roots[index], &parent, flags).ok()?;
+        let stat = rustix::fs::statat(&directory, &*name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        Some(Self { directory, name: name.into_owned(), stat })
+    }
+
+    /// Gives the file itself a second name beside its target. Not if it is the target already, under another name: a
+    /// rename between two names of one file does nothing.
+    fn link(&self, beside: &OwnedFd, target: Option<&Stat>, temporary: &str) -> Result<(), Errno> {
+        let identity = |stat: &Stat| (stat.st_dev, stat.st_ino);
+        if target.is_some_and(|target| identity(target) == identity(&self.stat)) {
+            return Err(Errno::EXIST);
+        }
+        self.sync();
+        rustix::fs::linkat(&self.directory, &*self.name, beside, temporary, AtFlags::empty())
+    }
+
+    /// Somebody may have written the file a moment ago, and it may replace another one. What can't be opened for reading
+    /// wasn't written by this user just now.
+    fn sync(&self) {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        if let Ok(file) = rustix::fs::openat(&self.directory, &*self.name, flags, Mode::empty()) {
+            let _ = rustix::fs::fsync(file);
+        }
+    }
+
+    /// Sets the time of a copy, which was made because the file system can't link the file.
+    fn give_time(&self, beside: &OwnedFd, temporary: &str) -> Result<(), Errno> {
+        let omitted = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
+        let modified = Timespec { tv_sec: self.stat.st_mtime, tv_nsec: self.stat.st_mtime_nsec as _ };
+        let times = Timestamps { last_access: omitted, last_modification: modified };
+        rustix::fs::utimensat(beside, temporary, &times, AtFlags::SYMLINK_NOFOLLOW)
+    }
+}
+
+/// Writes the new content beside its target, with the mode, owner and attributes of the file that it replaces. A file that is
+/// moved is linked there.
 fn stage(
     method: OpenMethod,
     root: BorrowedFd<'_>,
     edit: &FileEdit,
+    source: Option<MovedFile>,
     draft: Option<UnnamedFile>,
     temporary: &str,
     created: &mut Vec<(OwnedFd, Vec<u8>)>,
@@ -85,8 +137,11 @@ fn stage(
     let mut staged =
         StagedEdit { directory, name: name.into_owned(), new: None, old: None, is_in_place: false, held: None };
     let there = rustix::fs::statat(&staged.directory, &*staged.name, AtFlags::SYMLINK_NOFOLLOW);
+    let is_linked =
+        || source.as_ref().is_some_and(|moved| moved.link(&staged.directory, there.as_ref().ok(), temporary).is_ok());
     match (&edit.after, there) {
         (_, Ok(stat)) if FileType::from_raw_mode(stat.st_mode).is_dir() => return Err(Errno::ISDIR),
+        (Some(_), _) if is_linked() => staged.new = Some(temporary.to_owned()),
         (Some(link), _) if link.is_link() => {
             rustix::fs::symlinkat(&*link.bytes, &staged.directory, temporary)?;
             staged.new = Some(temporary.to_owned());
@@ -95,7 +150,7 @@ fn stage(
             let replaced = there.ok().filter(|stat| FileType::from_raw_mode(stat.st_mode).is_file());
             match draft.filter(|draft| replaced.is_some_and(|there| draft.fits(&there))) {
                 Some(draft) => staged.held = Some(draft.give_name(&staged.directory, temporary)?),
-                None => write_out(&staged, content, replaced.as_ref(), temporary)?,
+                None => write_out(&staged, content, source.as_ref(), replaced.as_ref(), temporary)?,
             }
             staged.new = Some(temporary.to_owned());
         }
@@ -131,10 +186,13 @@ fn open_directory(
 fn write_out(
     staged: &StagedEdit,
     content: &FileContent,
+    source: Option<&MovedFile>,
     replaced: Option<&Stat>,
     temporary: &str,
 ) -> Result<(), Errno> {
     let StagedEdit { directory, name, .. } = staged;
+    // Owner and attributes are those of the file that is moved, or else of the one that is replaced.
+    let like = source.map_or((replaced, directory, name), |moved| (Some(&moved.stat), &moved.directory, &moved.name));
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     // The file has no name until it is complete: a process that is killed leaves nothing behind.
     let (mut file, is_named) = match unnamed_file::create_unnamed(directory) {
@@ -144,8 +202,9 @@ fn write_out(
         }
         Err(error) => return Err(error),
     };
-    let written = unnamed_file::fill(&mut file, content, replaced, directory, name)
-        .and_then(|()| if is_named { Ok(()) } else { unnamed_file::give_name(&file, directory, temporary) });
+    let written = unnamed_file::fill(&mut file, content, like.0, like.1, like.2)
+        .and_then(|()| if is_named { Ok(()) } else { unnamed_file::give_name(&file, directory, temporary) })
+        .and_then(|()| source.map_or(Ok(()), |moved| moved.give_time(directory, temporary)));
     if written.is_err() && is_named {
         let _ = rustix::fs::unlinkat(directory, temporary, AtFlags::empty());
     }

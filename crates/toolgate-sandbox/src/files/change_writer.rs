@@ -118,6 +118,7 @@ impl ChangeWriter<'_> {
         let Some(after) = change.after.as_ref().filter(|after| after.is_directory()) else { return Ok(()) };
         let source = self.source;
         self.in_parent(index, |parent, name| {
+            give_owner(parent, name, after);
             set_mode(parent, name, after.permissions())?;
             source.finish(change, parent, name);
             Ok(())
@@ -177,13 +178,18 @@ fn set_mode(parent: BorrowedFd<'_>, name: &[u8], permissions: u32) -> Result<(),
     rustix::fs::chmod(itself, Mode::from_raw_mode(permissions))
 }
 
-/// Sets permission bits, the modification time if it is known, and the owner if we may.
-fn set_metadata(parent: BorrowedFd<'_>, name: &[u8], state: &FileState) -> Result<(), Errno> {
+/// Sets the owner, if it isn't the user who runs this process and if we may. `chown` clears the special bits, so the mode is
+/// set afterwards.
+fn give_owner(parent: BorrowedFd<'_>, name: &[u8], state: &FileState) {
     if let Some(FileOwner { user, group }) = state.owner {
-        // `chown` clears the special bits, so the mode is set afterwards.
         let (user, group) = (Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
         let _ = rustix::fs::chownat(parent, name, user, group, AtFlags::SYMLINK_NOFOLLOW);
     }
+}
+
+/// Sets permission bits, the modification time if it is known, and the owner if we may.
+fn set_metadata(parent: BorrowedFd<'_>, name: &[u8], state: &FileState) -> Result<(), Errno> {
+    give_owner(parent, name, state);
     set_mode(parent, name, state.permissions())?;
     let Some(modified) = state.modified else { return Ok(()) };
     let omitted = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };

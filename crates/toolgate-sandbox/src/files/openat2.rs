@@ -1,5 +1,5 @@
 //! Opens a path beneath a directory's descriptor without following symlinks: by `openat2` in one step, or, where the kernel or
-//! a seccomp filter refuses that, name by name, each from the descriptor before.
+//! a seccomp filter refuses that, or the path is longer than the kernel takes, name by name, each from the descriptor before.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -16,6 +16,8 @@ pub enum OpenMethod {
     Walk,
 }
 
+/// The longest path that the kernel takes in one call, in bytes: `PATH_MAX` without the byte that ends it.
+const LONGEST_PATH: usize = 4095;
 /// Symlinks that are followed in one resolution before it counts as a loop: `MAXSYMLINKS` of `linux/namei.h`.
 const MOST_LINKS: usize = 40;
 /// How often `openat2` is tried again: the kernel returns EAGAIN when a rename happened meanwhile.
@@ -35,8 +37,8 @@ impl OpenMethod {
 pub(crate) fn open(method: OpenMethod, root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
     let path = if path.is_empty() { b"." } else { path };
     match method {
-        OpenMethod::Kernel => open_with_openat2(root, path, flags),
-        OpenMethod::Walk => open_by_components(root, path, flags),
+        OpenMethod::Kernel if path.len() <= LONGEST_PATH => open_with_openat2(root, path, flags),
+        _ => open_by_components(root, path, flags),
     }
 }
 
@@ -151,4 +153,40 @@ pub(crate) fn read_link(method: OpenMethod, root: BorrowedFd<'_>, path: &[u8]) -
 fn follow(method: OpenMethod, root: BorrowedFd<'_>, path: &[u8]) -> Result<String, Errno> {
     let target = read_link(method, root, path)?;
     if target.starts_with(b"/") { Err(Errno::XDEV) } else { Ok(escape_path(&target).into_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate_contract::{Files, WalkOptions, WalkStep, WorkspacePath};
+
+    use crate::Roots;
+
+    #[test]
+    fn a_path_that_is_longer_than_the_kernel_takes_is_a_path_like_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let name = "n".repeat(200);
+        let script = format!("for i in $(seq 25); do mkdir {name} && cd {name}; done; echo deep > f");
+        let mut bash = std::process::Command::new("bash");
+        assert!(bash.args(["-c", &script]).current_dir(directory.path()).status().unwrap().success());
+        let roots = Roots::open(directory.path()).unwrap();
+        let deepest = WorkspacePath::in_workspace(&vec![name; 25].join("/"));
+        let file = deepest.join("f");
+        assert!(file.path.len() > 4096);
+        assert_eq!(roots.entries(&deepest).unwrap()[0].place, file);
+        assert_eq!(&*roots.content(&file, 100).unwrap().unwrap().bytes, b"deep\n");
+        assert_eq!(roots.node(&file, true).unwrap().unwrap().state.bytes, 5);
+        let found = parking_lot::Mutex::new(Vec::new());
+        let visitors = || -> toolgate_contract::Visitor<'_> {
+            Box::new(|walked| {
+                found.lock().push(walked.place.clone());
+                WalkStep::On
+            })
+        };
+        let root = WorkspacePath::in_workspace("");
+        assert_eq!(roots.walk(&root, &WalkOptions::default(), &visitors).unwrap(), 0);
+        assert!(found.into_inner().contains(&file));
+        // The standard library can't remove it.
+        let clear = format!("rm -rf {}/*", directory.path().display());
+        std::process::Command::new("bash").args(["-c", &clear]).status().unwrap();
+    }
 }

@@ -311,6 +311,10 @@ impl Files for Roots {
             .then(|| format!("nothing can be changed in `{}`: {}", shown(directory), std::io::Error::from(error)))
     }
 
+    fn umask(&self) -> u32 {
+        crate::files::umask::umask()
+    }
+
     fn walk<'v>(
         &self,
         start: &WorkspacePath,

@@ -52,7 +52,10 @@ pub(crate) fn write_ahead<E>(
     edits: &[FileEdit],
     first: impl FnOnce() -> Result<(), E>,
 ) -> Result<UnnamedFiles, E> {
-    let large = |edit: &'_ FileEdit| edit.after.as_ref().is_some_and(|after| after.bytes.len() >= LARGE_FILE_BYTES);
+    let large = |edit: &'_ FileEdit| {
+        let is_large = |after: &FileContent| after.bytes.len() >= LARGE_FILE_BYTES;
+        edit.moved_from.is_none() && edit.after.as_ref().is_some_and(is_large)
+    };
     if !edits.iter().any(large) {
         return first().map(|()| UnnamedFiles::new());
     }
@@ -163,7 +166,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("a"), "old").unwrap();
         let after = FileContent { bytes: vec![b'n'; LARGE_FILE_BYTES].into(), mode: None };
-        (directory, FileEdit { place: WorkspacePath { root: 0, path: "a".into() }, before: None, after: Some(after) })
+        let place = WorkspacePath { root: 0, path: "a".into() };
+        (directory, FileEdit { place, before: None, after: Some(after), moved_from: None })
     }
 
     fn names(directory: &Path) -> Vec<String> {

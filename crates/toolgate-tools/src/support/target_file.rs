@@ -64,7 +64,15 @@ impl TargetFile {
     /// The edit that removes the file.
     pub(crate) fn into_removal(self) -> FileEdit {
         let mode = Some(self.mode);
-        FileEdit { place: self.place, before: self.bytes.map(|bytes| FileContent { bytes, mode }), after: None }
+        let before = self.bytes.map(|bytes| FileContent { bytes, mode });
+        FileEdit { place: self.place, before, after: None, moved_from: None }
+    }
+
+    /// The edits that move the file to another path.
+    pub(crate) fn into_move(self, target: Self) -> Result<Vec<FileEdit>, ToolError> {
+        let (content, mode, from) = (self.content()?, self.mode, self.place.clone());
+        let moved = FileEdit { moved_from: Some(from), ..target.into_edit(content, Some(mode)) };
+        Ok(vec![moved, self.into_removal()])
     }
 
     /// Refuses when the caller expected another version. Otherwise reports what happened to the file since the session

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{CallFacts, Driver, server_index};
-use crate::checks::{QuarantinedNode, check_settled, check_tool, meets_protected};
+use crate::checks::{QuarantinedNode, check_settled, check_tool, meets_protected, meets_shared_file};
 use crate::hold;
 use crate::meaning::{first_line, lines, meaning};
 use crate::mutation::{Mutation, script};
@@ -43,12 +43,15 @@ impl Driver {
         Ok(reply)
     }
 
-    /// What a script changes without Toolgate; none if it meets what commands can't change.
+    /// What a script changes without Toolgate; none if a command can't do the same.
     pub(super) fn wanted(&self, mutations: &[Mutation], how: How) -> Option<TreeDiff> {
         let text = script(mutations);
         let run = |directory: &std::path::Path| self.world.bash_without_capabilities(directory, &text);
         let wanted = self.world.twin.try_out(&self.world.workspace, &self.tree, run).0;
-        (!meets_protected(&self.tree, &wanted, self.is_in_place(how))).then_some(wanted)
+        let is_in_place = self.is_in_place(how);
+        let is_told_otherwise =
+            meets_protected(&self.tree, &wanted, is_in_place) || !is_in_place && meets_shared_file(&self.tree, &wanted);
+        (!is_told_otherwise).then_some(wanted)
     }
 
     /// Whether a command works in place.

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{Driver, RunningCommand, server_index};
 use crate::checks::{check_settled, equal};
+use crate::history::PathChange;
 use crate::hold;
 use crate::mutation::{Mutation, script};
 use crate::operation::{Actor, How};
@@ -66,7 +67,8 @@ impl Driver {
         )?;
         let (before, after) = self.look();
         let changed = tree::diff(&before, &after);
-        self.remember(id, by, &reply, &changed, vec![]);
+        self.remember(id, by, &reply, &Default::default(), vec![]);
+        self.history.add(Some(&reply.call), &changed, self.has_others_in_place(id));
         match is_in_place {
             true => {
                 let is_meant = changed.iter().all(|(path, (_, now))| {
@@ -120,10 +122,15 @@ impl Driver {
                 reply.raw
             );
         }
-        let is_ambiguous = self.running.iter().any(|(id, other)| *id != of && other.is_in_place);
-        self.history.add(Some(&call), &changed, is_ambiguous);
+        self.history.add(Some(&call), &changed, self.has_others_in_place(of));
         self.count("feed");
         Ok(())
+    }
+
+    /// Whether another command works in place at the same time as this one: whichever is looked at first has the changes of
+    /// both, since the file system doesn't say whose they are.
+    fn has_others_in_place(&self, command: u32) -> bool {
+        self.running.iter().any(|(id, other)| *id != command && other.is_in_place)
     }
 
     pub(super) fn end(&mut self, of: u32, is_stop: bool) -> Result<(), Violation> {
@@ -204,7 +211,8 @@ impl Driver {
         let said = names.find_all(settled.paths.iter().map(|(_, written)| written));
         for path in own.iter().filter(|_| !settled.is_cut) {
             let changes = self.history.of(path);
-            let is_only_its = changes.iter().all(|change| change.call.as_ref() == Some(&command.call));
+            let is_certain = |change: &PathChange| change.call.as_ref() == Some(&command.call) && !change.is_ambiguous;
+            let is_only_its = changes.iter().all(is_certain);
             let is_back = crate::tree::Node::same(changes[0].before.as_ref(), self.tree.get(path));
             let is_folded = settled.folded.iter().any(|directory| directory.holds(path));
             let is_named =
