@@ -29,7 +29,10 @@ impl CommandPlan {
     pub(super) fn new(profile: &Profile, spec: &LaunchSpec, tier: Tier) -> Result<Self, SandboxError> {
         let apply_mode = spec.decide_apply_mode(true)?;
         if spec.unsandboxed {
-            let (plan, request) = (planning::plan_unconfined(profile), planning::exec_request(profile, spec, None)?);
+            let (plan, request) = (
+                planning::plan_unconfined(profile),
+                planning::exec_request(profile, spec, &CommandPaths::default(), None)?,
+            );
             return Ok(Self { plan, request, confinement: None, staged: None, scratch: None });
         }
         let paths = CommandPaths::of(profile, spec, apply_mode)?;
@@ -39,7 +42,7 @@ impl CommandPlan {
         };
         let scratch = scratch(profile, tier)?;
         let temporary = scratch.as_ref().map(LayerDirectory::make_scratch).transpose()?;
-        let request = planning::exec_request(profile, spec, temporary)?;
+        let request = planning::exec_request(profile, spec, &paths, temporary)?;
         require_host_list(&spec.network, tier)?;
         let overlays = staged.as_ref().map(OverlayChanges::overlays).unwrap_or_default();
         let plan = planning::plan(profile, &paths, &spec.network, tier, overlays)?;
