@@ -3,12 +3,15 @@
 
 mod committed;
 mod decoys;
+mod exclude;
 mod index;
 mod layout;
 mod objects;
 mod repository_undo;
+mod tracked_path;
 
 pub(crate) use self::committed::CommittedFiles;
+pub use self::committed::CommittedView;
 pub(crate) use self::decoys::DecoyGuard;
 pub(crate) use self::layout::GitLayout;
 pub(crate) use self::repository_undo::RepositoryUndo;

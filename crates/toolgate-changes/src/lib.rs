@@ -26,6 +26,7 @@ mod workspace_changes;
 pub use build_output::{FoldedChanges, fold_build_output};
 pub use change_applier::ChangeApplier;
 pub use change_log::ChangeLog;
+pub use git::CommittedView;
 pub use in_place_command::InPlaceCommand;
 pub use release::Release;
 pub use settle::ChangeSettler;

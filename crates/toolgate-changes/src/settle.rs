@@ -15,6 +15,7 @@ pub(crate) use self::selection::{ChangeSelection, ChangeSelector};
 use crate::build_output::{FoldedChanges, fold_build_output};
 use crate::change_applier::ChangeApplier;
 use crate::commit::diff_of;
+use crate::git::CommittedView;
 use crate::in_place_command::InPlaceCommand;
 use crate::workspace_changes::WorkspaceChanges;
 use toolgate_contract::{
@@ -47,9 +48,9 @@ impl ChangeSettler {
     }
 
     /// How commands see the paths that policy restricts, given what git has of them anyway.
-    pub fn as_seen_by_commands(&self, restricted: RestrictedPaths) -> RestrictedPaths {
+    pub fn as_seen_by_commands(&self, restricted: RestrictedPaths, view: CommittedView) -> RestrictedPaths {
         let workspace = self.workspace();
-        workspace.selector.committed.as_seen_by_commands(restricted, workspace.files.as_ref())
+        workspace.selector.committed.as_seen_by_commands(restricted, view, workspace.files.as_ref())
     }
 
     /// Takes a snapshot before a command that works in place begins.

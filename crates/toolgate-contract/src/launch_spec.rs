@@ -40,7 +40,7 @@ pub struct LaunchSpec {
     pub own: Vec<PathBuf>,
     /// What policy hides: the command must not see these.
     pub hidden: Vec<WorkspacePath>,
-    /// Files that the command sees with another content, if its changes are staged.
+    /// Files that the command sees with another content.
     pub substitutes: Vec<Substitute>,
     /// What policy lets nobody change: the command sees these as they are.
     pub protected: Vec<WorkspacePath>,
@@ -117,6 +117,12 @@ impl LaunchSpec {
         Self { hidden, substitutes, protected, ..self }
     }
 
+    /// What policy takes from the command.
+    pub fn restrictions(&self) -> RestrictedPaths {
+        let (hidden, substitutes, protected) = (&self.hidden, &self.substitutes, &self.protected);
+        RestrictedPaths { hidden: hidden.clone(), substitutes: substitutes.clone(), protected: protected.clone() }
+    }
+
     /// When the command's changes reach the workspace, by what was asked for and what can be had. Nothing else decides that.
     /// `stages_at_end` says whether changes are staged for commands that don't ask for anything else.
     pub fn decide_apply_mode(&self, stages_at_end: bool) -> Result<ApplyMode, ToolError> {
@@ -152,8 +158,7 @@ impl LaunchSpec {
 pub struct RestrictedPaths {
     /// Paths that policy hides from all tools.
     pub hidden: Vec<WorkspacePath>,
-    /// Files that commands see with another content, if their changes are staged. A hidden file that is among them needs no
-    /// decoy then.
+    /// Files that commands see with another content. A hidden file that is among them needs no decoy.
     pub substitutes: Vec<Substitute>,
     /// Paths that no tool may change.
     pub protected: Vec<WorkspacePath>,
@@ -168,6 +173,8 @@ pub struct Substitute {
     pub content: Blob,
     /// The permission bits that it sees.
     pub mode: u32,
+    /// The modification time that it sees where the content is mounted over the file, in seconds since 1970.
+    pub modified: Option<u32>,
     /// The lines in it that were added to the file's own content.
     pub added: Option<Blob>,
 }

@@ -2,6 +2,13 @@
 //! an index, in an object or in the workspace.
 #![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
 
+#[path = "git_hidden/directories.rs"]
+mod directories;
+#[path = "git_hidden/in_place.rs"]
+mod in_place;
+#[path = "git_hidden/linked_worktrees.rs"]
+mod linked_worktrees;
+
 use serde_json::{Value, json};
 use toolgate_contract::DECOY_CONTENT;
 use toolgate_testkit::TestWorkspace;
@@ -27,9 +34,15 @@ fn read(world: &TestWorkspace, path: &str) -> String {
 }
 
 async fn shell(world: &TestWorkspace, command: &str) -> Value {
+    shell_with(world, command, json!({})).await
+}
+
+async fn shell_with(world: &TestWorkspace, command: &str, more: Value) -> Value {
     // In a script, policy can't read what the command is about to touch.
     world.file("do.sh", command);
-    let reply = world.perform("shell", json!({ "command": "sh do.sh" })).await;
+    let mut args = json!({ "command": "sh do.sh" });
+    args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let reply = world.perform("shell", args).await;
     reply.payload.unwrap_or_else(|| panic!("{:?}", reply.error))
 }
 

@@ -71,16 +71,9 @@ impl CallProcesses {
 
     /// What policy takes from every command, as the workspace is now.
     async fn restricted_paths(&self) -> Result<RestrictedPaths, ToolError> {
-        let (scanner, files, hidden, settler) = (
-            Arc::clone(&self.scanner),
-            Arc::clone(&self.files),
-            Arc::clone(&self.hidden_paths),
-            Arc::clone(&self.settler),
-        );
-        let scan = tokio::task::spawn_blocking(move || {
-            let restricted = scanner.restricted_paths(files.as_ref(), hidden.as_ref())?;
-            Ok(settler.as_seen_by_commands(restricted))
-        });
+        let (scanner, files, hidden) =
+            (Arc::clone(&self.scanner), Arc::clone(&self.files), Arc::clone(&self.hidden_paths));
+        let scan = tokio::task::spawn_blocking(move || scanner.restricted_paths(files.as_ref(), hidden.as_ref()));
         scan.await.map_err(|_| ToolError::internal("The workspace couldn't be searched for hidden files."))?
     }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use toolgate_changes::{ChangeSettler, InPlaceCommand};
+use toolgate_changes::{ChangeSettler, CommittedView, InPlaceCommand};
 use toolgate_contract::{
     ApplyMode, ChildProcess, ErrorCode, GuaranteeLevel, LaunchSpec, ProcessLauncher, SettledChanges, StagedChanges,
     ToolError,
@@ -28,7 +28,8 @@ impl CommandSettlement {
         if spec.apply_mode == ApplyMode::InPlace {
             return Self::launch_in_place(settler, launcher, spec).await;
         }
-        match launcher.launch(spec.clone()).await {
+        let seen = as_seen(settler, spec.clone(), CommittedView::AsItIs).await?;
+        match launcher.launch(seen).await {
             // Changes can't be staged here, so the workspace is compared with a snapshot.
             Err(error) if error.code == ErrorCode::SandboxUnavailable && spec.apply_mode == ApplyMode::AtEnd => {
                 spec.apply_mode = spec.decide_apply_mode(false)?;
@@ -46,7 +47,10 @@ impl CommandSettlement {
         launcher: &dyn ProcessLauncher,
         spec: LaunchSpec,
     ) -> Result<(Arc<dyn ChildProcess>, Self), ToolError> {
-        let (apply_mode, in_place) = (spec.apply_mode, snapshot(settler, launcher, &spec).await?);
+        let is_confined = !spec.unsandboxed && launcher.protects().await?;
+        let view = if is_confined { CommittedView::Mounted } else { CommittedView::AsItIs };
+        let spec = as_seen(settler, spec, view).await?;
+        let (apply_mode, in_place) = (spec.apply_mode, snapshot(settler, &spec, is_confined).await?);
         match launcher.launch(spec).await {
             Ok(child) => Ok((child, Self { settler: Arc::clone(settler), apply_mode, in_place })),
             Err(error) => {
@@ -82,16 +86,26 @@ impl CommandSettlement {
     }
 }
 
+/// The command with hidden files as it sees them, given what git has committed of them.
+async fn as_seen(settler: &Arc<ChangeSettler>, spec: LaunchSpec, view: CommittedView) -> Result<LaunchSpec, ToolError> {
+    let settler = Arc::clone(settler);
+    let work = move || {
+        let seen = settler.as_seen_by_commands(spec.restrictions(), view);
+        spec.restricted(seen)
+    };
+    let looked = tokio::task::spawn_blocking(work).await;
+    looked.map_err(|_| ToolError::internal("What git has of hidden files couldn't be looked up."))
+}
+
 /// Takes a snapshot before the command begins; none where changes can't be recorded.
 async fn snapshot(
     settler: &Arc<ChangeSettler>,
-    launcher: &dyn ProcessLauncher,
     spec: &LaunchSpec,
+    is_confined: bool,
 ) -> Result<Option<Arc<InPlaceCommand>>, ToolError> {
     if !settler.is_recorded() {
         return Ok(None);
     }
-    let is_confined = !spec.unsandboxed && launcher.protects().await?;
     let (settler, spec) = (Arc::clone(settler), spec.clone());
     let work = move || settler.begin_in_place(&spec, is_confined);
     let taken = tokio::task::spawn_blocking(work).await;

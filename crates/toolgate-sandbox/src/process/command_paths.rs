@@ -1,10 +1,11 @@
 //! The paths that one command may access: those of the workspace's profile and those that its launch spec adds, as absolute
 //! paths. The plan of its sandbox is made from them, and so is the list of what it was denied.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use toolgate_contract::{ErrorCode, LaunchSpec, StartDirectory, ToolError, WorkspacePath};
+use toolgate_contract::{ErrorCode, LaunchSpec, StartDirectory, Substitute, ToolError, WorkspacePath};
 
 use super::profile::{Profile, Readable};
 
@@ -44,6 +45,8 @@ pub(super) struct CommandPaths {
     pub(super) shown: Vec<PathBuf>,
     /// Files that a decoy is mounted over.
     pub(super) secret: Vec<PathBuf>,
+    /// Files that another content is mounted over.
+    pub(super) substitutes: Vec<(PathBuf, Substitute)>,
     /// Read-only paths inside of writable ones.
     pub(super) protected: Vec<PathBuf>,
     /// Hidden paths.
@@ -65,10 +68,12 @@ impl CommandPaths {
             // Settling the staged changes quarantines whatever git wouldn't write there by itself.
             protected.retain(|path| !path.ends_with(GIT_CONFIGURATION));
         }
-        let is_substituted =
-            |place: &WorkspacePath| is_staged && spec.substitutes.iter().any(|substitute| substitute.place == *place);
+        let substituted: BTreeSet<&WorkspacePath> =
+            spec.substitutes.iter().map(|substitute| &substitute.place).collect();
+        // Staged changes have them in the upper directory of the overlay.
+        let mounted = spec.substitutes.iter().filter(|_| mount != WorkspaceMount::Staged);
         let with_decoys: Vec<WorkspacePath> =
-            spec.hidden.iter().filter(|place| !is_substituted(place)).cloned().collect();
+            spec.hidden.iter().filter(|place| !substituted.contains(place)).cloned().collect();
         let (writable, read_only) = match mount {
             WorkspaceMount::ReadOnly => (granted, profile.writable.clone()),
             WorkspaceMount::Writable | WorkspaceMount::Staged => {
@@ -81,6 +86,9 @@ impl CommandPaths {
             shown: [&profile.shown[..], &spec.read_only, &read_only].concat(),
             read_only,
             secret: [profile.secret.clone(), located(&with_decoys)].concat(),
+            substitutes: mounted
+                .filter_map(|substitute| Some((profile.locate(&substitute.place)?, substitute.clone())))
+                .collect(),
             protected,
             masked: profile.masked.clone(),
             readable: match &profile.readable {

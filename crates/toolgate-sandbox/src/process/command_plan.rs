@@ -32,8 +32,10 @@ impl CommandPlan {
     pub(super) fn new(profile: &Profile, spec: &LaunchSpec, tier: Tier) -> Result<Self, SandboxError> {
         let apply_mode = spec.decide_apply_mode(true)?;
         if spec.unsandboxed {
-            let (plan, request) =
-                (planning::plan_unconfined(profile), planning::exec_request(profile, spec, Vec::new())?);
+            let (plan, request) = (
+                planning::plan_unconfined(profile),
+                planning::exec_request(profile, spec, &CommandPaths::default(), Vec::new())?,
+            );
             return Ok(Self { plan, request, confinement: None, staged: None, scratch: None });
         }
         let mount = workspace_mount(profile, spec, apply_mode, tier);
@@ -50,7 +52,7 @@ impl CommandPlan {
             // Git refreshes its index on the side, which no reader needs.
             variables.push(("GIT_OPTIONAL_LOCKS", "0".into()));
         }
-        let request = planning::exec_request(profile, spec, variables)?;
+        let request = planning::exec_request(profile, spec, &paths, variables)?;
         require_host_list(&spec.network, tier)?;
         let overlays = staged.as_ref().map(OverlayChanges::overlays).unwrap_or_default();
         let plan = planning::plan(profile, &paths, &spec.network, tier, overlays)?;

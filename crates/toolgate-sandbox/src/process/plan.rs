@@ -38,6 +38,8 @@ pub(super) struct SandboxPlan {
     pub(super) masked: Vec<PinnedPath>,
     /// Files that a decoy is mounted over, where that is possible; elsewhere they are hidden.
     pub(super) secret: Vec<PinnedPath>,
+    /// Files that another content is mounted over.
+    pub(super) substitutes: Vec<SubstituteMount>,
     /// The overlays that take the command's changes in place of the writable paths.
     pub(super) overlays: Vec<OverlayMount>,
     /// The network.
@@ -101,6 +103,19 @@ pub(super) struct TmpfsMount {
     pub(super) writable: bool,
     /// Whether its mode lets every user write to it, as in `/tmp`.
     pub(super) shared: bool,
+}
+
+/// A file that another content is mounted over.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(super) struct SubstituteMount {
+    /// The file.
+    pub(super) place: PinnedPath,
+    /// What is seen instead of it.
+    pub(super) content: Vec<u8>,
+    /// The permission bits.
+    pub(super) mode: u32,
+    /// The modification time, in seconds since 1970.
+    pub(super) modified: Option<u32>,
 }
 
 /// A writable root whose changes are staged in an overlay.

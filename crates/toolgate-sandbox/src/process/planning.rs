@@ -1,6 +1,7 @@
 //! Makes a plan from a profile and a launch spec. All paths are looked up here, on the host, so that nothing is left to be
 //! interpreted in the sandbox.
 
+mod git_environment;
 mod landlock_paths;
 mod protected_paths;
 mod unix_sockets;
@@ -11,12 +12,14 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
-use toolgate_contract::{LaunchSpec, NetworkAccess, Streams};
+use toolgate_contract::{LaunchSpec, NetworkAccess, Streams, Substitute};
 
 use super::command_paths::{CommandPaths, OTHER_TEMPORARY, start_directory};
 use super::enforcement::Tier;
 use super::error::SandboxError;
-use super::plan::{ExecRequest, NetworkPlan, OverlayMount, PinnedPath, SandboxPlan, TmpfsMount, is_inside};
+use super::plan::{
+    ExecRequest, NetworkPlan, OverlayMount, PinnedPath, SandboxPlan, SubstituteMount, TmpfsMount, is_inside,
+};
 use super::profile::{Profile, Readable, UnixSockets};
 use crate::network::listener_addresses;
 
@@ -50,11 +53,12 @@ pub(super) fn plan(
     let is_in_a_root = |tmpfs: &mut TmpfsMount| !tmpfs.writable && roots.iter().any(|root| is_within(tmpfs, root));
     let late_tmpfs_mounts: Vec<TmpfsMount> = tmpfs_mounts.extract_if(.., is_in_a_root).collect();
     let (mut pinned, protected) = protected_paths::pinned_and_read_only(&paths.protected, &writable)?;
+    let substitutes: Vec<SubstituteMount> = paths.substitutes.iter().filter_map(substitute_mount).collect();
     // Their parents are pinned: a hidden path that is renamed would no longer be hidden.
-    let hidden = secret
-        .iter()
-        .map(path_of)
-        .chain(late_tmpfs_mounts.iter().map(|tmpfs| PathBuf::from(std::ffi::OsStr::from_bytes(tmpfs.path.to_bytes()))));
+    let hidden =
+        secret.iter().chain(substitutes.iter().map(|substitute| &substitute.place)).map(path_of).chain(
+            late_tmpfs_mounts.iter().map(|tmpfs| PathBuf::from(std::ffi::OsStr::from_bytes(tmpfs.path.to_bytes()))),
+        );
     pinned.extend(hidden.flat_map(|path| protected_paths::above(&path, &writable)));
     let granted = || roots.iter().chain(&shown);
     let (only, links) = readable(profile, granted());
@@ -74,6 +78,7 @@ pub(super) fn plan(
         protected: in_order(protected),
         masked: in_order(masked),
         secret: in_order(secret),
+        substitutes: in_order(substitutes),
         // An overlay has inodes of its own, so no socket of the host can be reached through it.
         watches_connects: has_sockets && overlays.is_empty(),
         overlays,
@@ -98,12 +103,19 @@ pub(super) fn plan_unconfined(profile: &Profile) -> SandboxPlan {
         protected: Vec::new(),
         masked: Vec::new(),
         secret: Vec::new(),
+        substitutes: Vec::new(),
         overlays: Vec::new(),
         network: NetworkPlan::Shared,
         watches_connects: false,
         unix_sockets: profile.unix_sockets,
         limits: profile.limits,
     }
+}
+
+fn substitute_mount((path, substitute): &(PathBuf, Substitute)) -> Option<SubstituteMount> {
+    let place = find(path).filter(|place| !place.directory)?;
+    let Substitute { mode, modified, ref content, .. } = *substitute;
+    Some(SubstituteMount { place, content: content.to_vec(), mode, modified })
 }
 
 /// How the network namespace is set up for this access.
@@ -182,6 +194,7 @@ fn readable<'a>(profile: &Profile, mut granted: impl Iterator<Item = &'a PinnedP
 pub(super) fn exec_request(
     profile: &Profile,
     spec: &LaunchSpec,
+    paths: &CommandPaths,
     own: Vec<(&str, OsString)>,
 ) -> Result<ExecRequest, SandboxError> {
     let mut variables = profile.environment.clone();
@@ -190,6 +203,9 @@ pub(super) fn exec_request(
         variables.insert("TERM".into(), "xterm-256color".into());
     }
     variables.extend(spec.environment.clone());
+    if !paths.substitutes.is_empty() {
+        git_environment::compare_times_and_sizes_only(&mut variables);
+    }
     variables.extend(own.into_iter().map(|(name, value)| (name.into(), value)));
     let path = variables.get(std::ffi::OsStr::new("PATH")).map_or(DEFAULT_PATH.into(), Clone::clone);
     let programs = match spec.program.as_bytes().contains(&b'/') {

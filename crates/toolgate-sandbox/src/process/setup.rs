@@ -17,5 +17,6 @@ mod overlay;
 mod reaper;
 mod rlimits;
 mod seccomp;
+mod substitutes;
 mod tty;
 pub(super) mod zygote_main;

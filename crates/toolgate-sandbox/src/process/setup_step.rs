@@ -42,6 +42,8 @@ pub enum SetupStep {
     Mask,
     /// Decoys are mounted over secrets, and watched.
     PlaceDecoys,
+    /// Files with another content are mounted over files of the workspace.
+    MountSubstitutes,
     /// Protected paths become read-only, and their parents can't be renamed.
     Protect,
     /// An overlayfs takes the changes, so that they are staged.
@@ -99,6 +101,7 @@ impl SetupStep {
             Self::MountProc => "mounting /proc",
             Self::Mask => "hiding a sensitive path",
             Self::PlaceDecoys => "placing a decoy",
+            Self::MountSubstitutes => "mounting a substitute",
             Self::Protect => "protecting a path",
             Self::MountOverlay => "mounting the overlayfs",
             Self::ChangeRoot => "changing the root (pivot_root)",
@@ -145,6 +148,7 @@ impl SetupFault {
                 | SetupStep::AttachRoot
                 | SetupStep::Mask
                 | SetupStep::PlaceDecoys
+                | SetupStep::MountSubstitutes
                 | SetupStep::Protect
                 | SetupStep::RestrictFiles
         );

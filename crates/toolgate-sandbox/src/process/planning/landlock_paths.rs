@@ -29,6 +29,7 @@ pub(super) fn without_mounts(mut plan: SandboxPlan) -> SandboxPlan {
     plan.pinned.clear();
     plan.protected.clear();
     plan.masked.clear();
+    plan.substitutes.clear();
     plan
 }
 

@@ -2,7 +2,9 @@
 //! the namespaces and mounts; our own program is the first process inside and does the rest.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use rustix::io::Errno;
 
 use super::super::plan::{NetworkPlan, PinnedPath, SandboxPlan, TmpfsMount};
 use super::super::setup_step::{SetupFault, SetupStep, StepContext};
@@ -40,14 +42,17 @@ fn start(one: &OneThread, plan: &SandboxPlan, socket: &OwnedFd) -> Result<i32, S
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).during(step)?;
     let program = rustix::fs::readlink(c"/proc/self/exe", Vec::new()).during(step)?;
     let packed = wire::to_memfd(plan).during(step)?;
-    let arguments = arguments(plan, &program);
+    let contents = plan.substitutes.iter().map(|substitute| wire::bytes_to_memfd(&substitute.content));
+    let contents = contents.collect::<Result<Vec<OwnedFd>, Errno>>().during(step)?;
+    let arguments = arguments(plan, &program, &contents);
     // `bwrap` needs no environment, and the command gets its own.
     let (arguments, environment) = (ExecStrings::new(&arguments), ExecStrings::new(&[]));
     let mut fault = None;
     let started = spawn_vfork(one, || {
         let handed = signals::block_none()
             .and_then(|()| descriptors::duplicate_to(socket.as_fd(), INNER_SOCKET, false))
-            .and_then(|()| descriptors::duplicate_to(packed.as_fd(), INNER_PLAN, false));
+            .and_then(|()| descriptors::duplicate_to(packed.as_fd(), INNER_PLAN, false))
+            .and_then(|()| contents.iter().try_for_each(keep_open));
         fault = Some(handed.err().unwrap_or_else(|| execute(PROGRAM, &arguments, &environment)));
         EXIT_EXEC_FAILED
     });
@@ -55,8 +60,16 @@ fn start(one: &OneThread, plan: &SandboxPlan, socket: &OwnedFd) -> Result<i32, S
     fault.map_or(Ok(started.pid), Err).during(step)
 }
 
-/// The command line: the same mounts in the same order as in `mounts::build`.
-fn arguments(plan: &SandboxPlan, program: &CStr) -> Vec<CString> {
+/// Lets `bwrap` inherit a descriptor, under the number that it has.
+fn keep_open(content: &OwnedFd) -> Result<(), Errno> {
+    match content.as_raw_fd() {
+        number if number > INNER_PLAN => descriptors::duplicate_to(content.as_fd(), number, false),
+        _ => Err(Errno::BADF),
+    }
+}
+
+/// The command line: the same mounts in the same order as in `mounts::build`. `contents` are those of the substitutes.
+fn arguments(plan: &SandboxPlan, program: &CStr, contents: &[OwnedFd]) -> Vec<CString> {
     let mut line = BwrapArguments(vec![c"bwrap".to_owned()]);
     line.words("--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try");
     line.words("--die-with-parent --as-pid-1 --new-session --cap-drop ALL");
@@ -79,6 +92,11 @@ fn arguments(plan: &SandboxPlan, program: &CStr) -> Vec<CString> {
     plan.late_tmpfs_mounts.iter().for_each(|tmpfs| line.0.extend([c_string("--remount-ro"), tmpfs.path.clone()]));
     plan.pinned.iter().for_each(|place| line.bind("--bind", place));
     plan.protected.iter().for_each(|place| line.bind("--ro-bind", place));
+    let substitutes = plan.substitutes.iter().zip(contents);
+    for (substitute, content) in substitutes.filter(|(substitute, _)| open_no_links(&substitute.place.path).is_ok()) {
+        line.words(&format!("--perms {:04o} --ro-bind-data {}", substitute.mode & 0o777, content.as_raw_fd()));
+        line.0.push(substitute.place.path.clone());
+    }
     // `bwrap` fails on a path that has gone meanwhile.
     let masked = plan.masked.iter().chain(&plan.secret);
     masked.filter(|place| open_no_links(&place.path).is_ok()).for_each(|place| line.mask(place));

@@ -12,14 +12,11 @@ use rustix::mount::{
     fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
 };
 
-use super::super::plan::{NetworkPlan, PinnedPath, SandboxPlan, TmpfsMount};
+use super::super::plan::{NetworkPlan, PinnedPath, SandboxPlan, TmpfsMount, is_inside};
 use super::super::setup_step::{SetupFault, SetupStep, StepContext};
 use super::super::syscall::mount::{self, NO_DEVICES, NO_SETUID, READ_ONLY};
-use super::{decoys, devices, overlay};
+use super::{decoys, devices, overlay, substitutes};
 use crate::network::NAMESERVER;
-
-/// What is mounted over sensitive paths: an empty file and an empty directory that can't be opened.
-const MASKS: [&CStr; 2] = [c"/dev/.masked-file", c"/dev/.masked-directory"];
 
 /// What is mounted over `/etc/resolv.conf`.
 const RESOLV_CONF: &CStr = c"/dev/.nameservers";
@@ -72,10 +69,11 @@ pub(super) fn build(plan: &SandboxPlan) -> Result<MountOutcome, SetupFault> {
     }
     mount_resolv_conf(plan)?;
     protect(plan)?;
-    mask(&plan.masked)?;
+    substitutes::mount(&plan.substitutes)?;
+    mask(&plan.masked, &plan.writable)?;
     let watch = decoys::place(&plan.secret)?;
     if watch.is_none() {
-        mask(&plan.secret)?;
+        mask(&plan.secret, &plan.writable)?;
     }
     Ok(MountOutcome { own_proc, watch })
 }
@@ -286,30 +284,69 @@ fn protect(plan: &SandboxPlan) -> Result<(), SetupFault> {
     Ok(())
 }
 
-/// Mounts over sensitive paths what can't be opened.
-fn mask(masked: &[PinnedPath]) -> Result<(), SetupFault> {
-    let mut masks = [None, None];
+/// Mounts masks over sensitive paths.
+fn mask(masked: &[PinnedPath], writable: &[PinnedPath]) -> Result<(), SetupFault> {
+    let mut masks: Vec<(Mask, OwnedFd)> = Vec::new();
     for place in masked {
         // What a tmpfs hides already needs no mask.
         let Ok(target) = open_no_links(&place.path) else { continue };
-        let kind = usize::from(place.directory);
-        let mask = match &masks[kind] {
-            Some(mask) => mask,
-            None => masks[kind].insert(make_mask(MASKS[kind], place.directory).during(SetupStep::Mask)?),
+        let kind = Mask::for_path(place, writable);
+        let known = masks.iter().position(|(known, _)| *known == kind);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                masks.push((kind, kind.make().during(SetupStep::Mask)?));
+                masks.len() - 1
+            }
         };
+        let mask = &masks[at].1;
         let copy = copy_tree(mask).during_on(SetupStep::Mask, &place.path)?;
         attach_at(&copy, &target).during_on(SetupStep::Mask, &place.path)?;
     }
     Ok(())
 }
 
-/// Creates a mask. It is a mount, so that every bind mount of it is read-only and its mode can't be changed back. A directory
-/// can be listed and is empty: programs that walk a tree fail at one that can't be listed.
-fn make_mask(path: &CStr, directory: bool) -> Result<OwnedFd, Errno> {
-    let created = if directory { make_directory(path)? } else { make_file(path)? };
-    rustix::fs::chmod(path, if directory { Mode::from_raw_mode(0o555) } else { Mode::empty() })?;
-    let mount = copy_tree(&created)?;
-    mount::set(mount.as_fd(), READ_ONLY)?;
-    attach_at(&mount, &created)?;
-    open_no_links(path)
+/// What is mounted over a sensitive path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mask {
+    /// An empty file that can't be opened.
+    File,
+    /// An empty directory. It can be listed: programs that walk a tree fail at one that can't be.
+    Directory,
+    /// A directory of the workspace, with a `.gitignore` that covers all of it: git would try to remove an empty directory that
+    /// it doesn't track, and can't.
+    IgnoredByGit,
+}
+
+impl Mask {
+    fn for_path(place: &PinnedPath, writable: &[PinnedPath]) -> Self {
+        match place.directory {
+            false => Self::File,
+            true if writable.iter().any(|root| is_inside(&place.path, &root.path)) => Self::IgnoredByGit,
+            true => Self::Directory,
+        }
+    }
+
+    fn path(self) -> &'static CStr {
+        match self {
+            Self::File => c"/dev/.masked-file",
+            Self::Directory => c"/dev/.masked-directory",
+            Self::IgnoredByGit => c"/dev/.masked-and-ignored",
+        }
+    }
+
+    /// Creates the mask. It is a mount, so that every bind mount of it is read-only and its mode can't be changed back.
+    fn make(self) -> Result<OwnedFd, Errno> {
+        let path = self.path();
+        let created = if self == Self::File { make_file(path)? } else { make_directory(path)? };
+        if self == Self::IgnoredByGit {
+            let name = super::zygote_main::c_string([path.to_bytes(), b"/.gitignore"].concat());
+            rustix::io::write(make_file(&name)?, b"*\n")?;
+        }
+        rustix::fs::chmod(path, if self == Self::File { Mode::empty() } else { Mode::from_raw_mode(0o555) })?;
+        let mount = copy_tree(&created)?;
+        mount::set(mount.as_fd(), READ_ONLY)?;
+        attach_at(&mount, &created)?;
+        open_no_links(path)
+    }
 }
