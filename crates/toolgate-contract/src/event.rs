@@ -41,7 +41,7 @@ pub enum ApprovalScope {
     Run,
     /// What the call touches, for the rest of the session.
     Session,
-    /// Permanently: a rule in the user's configuration.
+    /// What the call touches, in every session of the workspace.
     Always,
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 use toolgate_contract::{ApprovalScope, BoxFuture};
-use toolgate_runtime::{ApprovalAnswer, ApprovalOption, ApprovalRequest, Approver};
+use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver};
 
 use crate::elicitation::{self, Elicitor, escape_control, form_field};
 
@@ -20,21 +20,17 @@ impl Approver for Elicitor {
 
 /// The question as a form.
 fn form(request: &ApprovalRequest, is_stateless: bool) -> Value {
-    let mut answers: Vec<(&str, String)> =
-        request.scopes.iter().map(|offer| (word(offer.scope), format!("Yes: {}", first_line(offer)))).collect();
+    let mut answers: Vec<(&str, String)> = request
+        .scopes
+        .iter()
+        .map(|offer| (word(offer.scope), format!("Yes: {}", escape_control(&offer.grants))))
+        .collect();
     answers.push(("no", "No".to_owned()));
     let fields = json!({
         "answer": elicitation::choice("May this run?", &answers, is_stateless),
         "reason": { "type": "string", "title": "Why not?", "description": "Told to the model; may be empty." },
     });
     elicitation::form(&words(request), fields, &["answer"])
-}
-
-fn first_line(offer: &ApprovalOption) -> String {
-    match offer.scope {
-        ApprovalScope::Always => "always, by a rule in your configuration (see above)".to_owned(),
-        _ => escape_control(&offer.grants),
-    }
 }
 
 /// Everything that the person needs to decide.
@@ -92,6 +88,7 @@ fn read(answer: &Value, request: &ApprovalRequest, by: String) -> ApprovalAnswer
 #[cfg(test)]
 mod tests {
     use toolgate_contract::{Effect, Risk};
+    use toolgate_runtime::ApprovalOption;
 
     use super::*;
 
@@ -106,10 +103,11 @@ mod tests {
             effects: vec![Effect::delete("a.txt")],
             preview: Some("--- a/a.txt\n+++ /dev/null\n-hello\n".into()),
             scopes: vec![
-                ApprovalOption { scope: ApprovalScope::Call, grants: "this one call".into() },
+                ApprovalOption { scope: ApprovalScope::Call, grants: "this one call".into(), until: None },
                 ApprovalOption {
                     scope: ApprovalScope::Run,
                     grants: "`delete` may delete a.txt, until this run ends".into(),
+                    until: None,
                 },
             ],
             replay: Some("toolgate call --approve delete".into()),

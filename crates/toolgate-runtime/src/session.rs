@@ -1,13 +1,11 @@
-//! The session of one client: the run that records its calls, who answers approval requests, who receives events, and
-//! what was granted.
+//! The session of one client: the run that records its calls, who answers approval requests, and who receives events.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::sync::Arc;
 
 #[cfg(doc)]
 use toolgate_contract::EventPayload;
 use toolgate_contract::{Agents, Artifacts, Event, ToolError};
-use toolgate_journal::Grant;
 use toolgate_policy::{Ceiling, PathBounds};
 
 use crate::approval::{
@@ -42,10 +40,10 @@ impl EventSink for NobodyWatches {
     }
 }
 
-/// The session of one client. A clone shares the run and the grants; a subagent gets one with fewer rights.
+/// The session of one client. A clone shares the run and what was granted in it; a subagent gets one with fewer rights.
 #[derive(Clone)]
 pub struct Session {
-    /// The session's id; grants of scope `session` belong to it.
+    /// The session's id.
     pub id: String,
     /// The run that calls are recorded in.
     pub run: String,
@@ -70,10 +68,10 @@ pub struct Session {
     pub processes: Arc<ProcessRegistry>,
     /// Agents that calls may start; none outside an agent.
     pub agents: Option<Arc<dyn Agents>>,
-    /// Whether the session ends with its one call: then the call waits until its command ends.
+    /// Whether this program makes one call of the session and ends: then the call waits until its command ends. The
+    /// session itself goes on in the next program that names it.
     pub waits: bool,
     pub(crate) skills: Arc<ActiveSkills>,
-    grants: Arc<Mutex<Vec<Grant>>>,
     bounds: Arc<Mutex<Option<Arc<PathBounds>>>>,
 }
 
@@ -100,7 +98,6 @@ impl Session {
             agents: None,
             waits: false,
             skills: Arc::default(),
-            grants: Arc::default(),
             bounds: Arc::default(),
         }
     }
@@ -140,17 +137,12 @@ impl Session {
         self
     }
 
-    /// Adds approvals that were given before.
-    #[must_use]
-    pub fn with_grants(self, grants: Vec<Grant>) -> Self {
-        self.grants().extend(grants);
-        self
-    }
-
-    /// Ends all processes of the session, and waits until they are gone and recorded. Dropping the session ends them
-    /// too, without waiting.
+    /// Ends all processes of the session, and waits until they are gone and recorded; what was granted until its end is
+    /// removed. Dropping the session ends the processes too, without waiting.
     pub async fn end(&self) {
         self.processes.end().await;
+        // Nobody can continue such a session, so a grant that couldn't be removed covers nothing any more.
+        let _ = self.recorder.end_grants();
     }
 
     /// Every set of tools that limits the session, including those of the skills that it has loaded.
@@ -200,9 +192,5 @@ impl Session {
         self.recorder.record(events)?;
         events.iter().for_each(|event| self.sink.event(event));
         Ok(())
-    }
-
-    pub(crate) fn grants(&self) -> MutexGuard<'_, Vec<Grant>> {
-        self.grants.lock()
     }
 }

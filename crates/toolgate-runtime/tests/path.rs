@@ -105,6 +105,54 @@ async fn a_yes_is_recorded_and_covers_what_it_says() {
 }
 
 #[tokio::test]
+async fn a_yes_ends_with_its_session_its_time_or_when_it_is_revoked() {
+    const HOURS: i64 = 60 * 60;
+    let days = 24 * HOURS;
+    for (scope, hours_pass) in
+        [(ApprovalScope::Run, 12 * HOURS), (ApprovalScope::Session, 12 * HOURS), (ApprovalScope::Always, 30 * days)]
+    {
+        let (world, _) = world(ASK_WRITES);
+        let yes = || ApprovalAnswer::Granted { scope, by: "ada".into() };
+        let session = world.session().approved_by(Arc::new(ScriptedApprover::with([yes(), yes(), yes()])));
+        let silent = world.session();
+        let granted = async |session: &Session| {
+            assert!(world.perform_in(session, "writes", json!({"path": "a.txt"})).await.ok);
+            assert!(world.perform_in(&silent, "writes", json!({"path": "a.txt"})).await.ok, "{scope:?} is granted");
+        };
+        let asks = async |why: &str| {
+            let reply = world.perform_in(&silent, "writes", json!({"path": "a.txt"})).await;
+            assert_eq!(code(&reply), Some(ErrorCode::ApprovalRequired), "{scope:?} {why}");
+        };
+        granted(&session).await;
+        world.clock.pass(hours_pass - 1);
+        granted(&silent).await;
+        world.clock.pass(1);
+        asks("has expired").await;
+
+        granted(&session).await;
+        world.grants.as_ref().unwrap().remove(|_| true).unwrap();
+        asks("was revoked, in a session that runs").await;
+
+        granted(&session).await;
+        session.end().await;
+        match scope {
+            ApprovalScope::Always => granted(&silent).await,
+            _ => asks("ended with its session").await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn whoever_continues_a_run_is_not_in_its_session() {
+    let (world, _) = world(ASK_WRITES);
+    let session = world.session().approved_by(Arc::new(ScriptedApprover::grants(ApprovalScope::Session)));
+    assert!(world.perform_in(&session, "writes", json!({"path": "a.txt"})).await.ok);
+    let continued = world.session().waiting();
+    let reply = world.perform_in(&continued, "writes", json!({"path": "a.txt"})).await;
+    assert_eq!(code(&reply), Some(ErrorCode::ApprovalRequired));
+}
+
+#[tokio::test]
 async fn the_person_is_shown_what_matters() {
     let (world, _) = world(ASK_WRITES);
     let approver = Arc::new(ScriptedApprover::denies());
@@ -127,12 +175,21 @@ async fn the_person_is_shown_what_matters() {
     );
     assert_eq!(asked.replay, Some(replay));
     let scopes: Vec<ApprovalScope> = asked.scopes.iter().map(|offer| offer.scope).collect();
-    assert_eq!(
-        scopes,
-        [ApprovalScope::Call, ApprovalScope::Run, ApprovalScope::Session],
-        "no rulebook here, so no always"
+    assert_eq!(scopes, [ApprovalScope::Call, ApprovalScope::Run, ApprovalScope::Session, ApprovalScope::Always]);
+    let grants: Vec<&str> = asked.scopes.iter().map(|offer| offer.grants.as_str()).collect();
+    let always = format!(
+        "`writes` may write a.txt, in every session of this workspace ({}), until 2023-12-14 22:13 UTC (30 days)",
+        world.path().canonicalize().unwrap().display()
     );
-    assert!(asked.scopes[1].grants.contains("write a.txt"), "{:?}", asked.scopes);
+    assert_eq!(
+        grants,
+        [
+            "this one call",
+            "`writes` may write a.txt, until this run ends, after 12 hours at the latest",
+            "`writes` may write a.txt, until this session ends, after 12 hours at the latest",
+            &always,
+        ]
+    );
 }
 
 #[tokio::test]

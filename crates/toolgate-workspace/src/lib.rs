@@ -12,7 +12,6 @@ mod recorded_session;
 mod sandbox_profile;
 mod skill_directories;
 mod stores;
-mod user_rules_file;
 mod workspace;
 
 pub use error::WorkspaceError;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use toolgate_changes::{ChangeLog, ChangeOptions, Undo, WorkspaceChanges};
 use toolgate_config::{OverlayMode, Settings};
 use toolgate_contract::{AnyTool, Clock, Files, HiddenPaths, ProcessLauncher, RootAccess, RunFacts};
-use toolgate_journal::{Indexer, JournalError, RunOptions, StateDirectory};
+use toolgate_journal::{GrantStore, Indexer, JournalError, RunOptions, StateDirectory};
 use toolgate_policy::{CompiledConfig, PathContext, Policy};
 use toolgate_redact::{Redactor, secrets_of_environment};
 use toolgate_runtime::{AgentNotes, ApprovalQueueClient, ContentHiddenPaths, Gate, GateParts, Registry, Replay};
@@ -24,7 +24,6 @@ use crate::options::{WarningSink, WorkspaceOptions};
 use crate::sandbox_profile::{root_directories, sandboxed_processes};
 use crate::skill_directories::skill_directories;
 use crate::stores::Stores;
-use crate::user_rules_file::UserRulesFile;
 
 /// Everything that a call needs, opened once: the gate, the record, and the approval queue of one workspace.
 pub struct Workspace {
@@ -38,6 +37,8 @@ pub struct Workspace {
     pub state: StateDirectory,
     /// Where approval requests wait for others to answer; none without a key to tell an answer from a forgery.
     pub approvals: Option<ApprovalQueueClient>,
+    /// The grants that apply in the workspace; none without a key to tell them from forged ones.
+    pub grants: Option<Arc<GrantStore>>,
     /// Where rows and tasks are kept.
     pub stores: Stores,
     /// The live events of all sessions, for those who follow a run.
@@ -64,6 +65,7 @@ impl Workspace {
             list_heads: location.run_list_heads(),
         };
         let approvals = approval_queue(location, &settings, &options.clock);
+        let grants = location.grants(settings.durability).ok().flatten().map(Arc::new);
         let gate = Gate::new(gate_parts(location, &options, policy, settings, &run_options)?);
         gate.changes().recover(&run_options)?.iter().for_each(|warning| (options.warn)(warning));
         Ok(Self {
@@ -72,6 +74,7 @@ impl Workspace {
             clock: options.clock,
             state,
             approvals,
+            grants,
             stores,
             live: LiveEvents::default(),
             owner: options.owner,
@@ -157,7 +160,6 @@ fn gate_parts(
         web: Some(Arc::new(WebClient::new(fetch_limits))),
         notes: Some(Arc::new(AgentNotes::new(location.state()?, run_options.clone()))),
         skill_directories: skill_directories(location, &files)?.into(),
-        user_rules: Some(Arc::new(UserRulesFile { file: location.config.user.clone() })),
         replay: replay(location, options),
         settings: Arc::new(settings),
         files,

@@ -7,7 +7,7 @@ use toolgate_contract::{ApprovalScope, BoxFuture, CancellationToken};
 use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver};
 
 use super::prompt::{TerminalPrompt, read_line};
-use super::{BOLD, DIM, GREEN, RED, YELLOW, diff_line, paint, plain, risk};
+use super::{BOLD, DIM, GREEN, RED, YELLOW, diff_line, paint, plain, risk, wrapped};
 
 /// Asks the person at the terminal.
 pub(crate) struct TerminalApprover {
@@ -107,6 +107,9 @@ fn name(scope: ApprovalScope) -> &'static str {
     }
 }
 
+/// The column at which what an answer grants begins.
+const OFFERS_AT: usize = 15;
+
 /// Shows everything that a person needs to decide.
 pub(crate) fn show_request(request: &ApprovalRequest) {
     let field = |name: &str, value: String| anstream::eprintln!("  {:<10} {value}", paint(DIM, format!("{name:<10}")));
@@ -126,7 +129,7 @@ pub(crate) fn show_request(request: &ApprovalRequest) {
     }
     anstream::eprintln!();
     for offer in &request.scopes {
-        let grants = plain(&offer.grants).trim().replace('\n', "\n              ");
+        let grants = wrapped(&plain(&offer.grants), OFFERS_AT);
         let letter = paint(GREEN.bold(), format!("[{}]", key(offer.scope)));
         anstream::eprintln!("  {letter} {:<8} {grants}", name(offer.scope));
     }

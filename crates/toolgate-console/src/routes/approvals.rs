@@ -93,6 +93,10 @@ pub(super) async fn answer(
                 if !approval.request.scopes.iter().any(|offer| offer.scope == scope) {
                     return Err(Problem::invalid("The request doesn't offer that scope."));
                 }
+                if matches!(caller, Caller::Session(_)) && scope == ApprovalScope::Always {
+                    // It would reach the sessions of others.
+                    return Err(Problem::owners_only());
+                }
                 QueuedAnswer::Granted { scope, by }
             }
         };
