@@ -193,6 +193,62 @@ async fn the_person_is_shown_what_matters() {
 }
 
 #[tokio::test]
+async fn nobody_is_asked_about_a_call_that_cannot_succeed() {
+    let config = "[[rules]]\ndecision = 'ask'\ntool = 'delete'\n[[rules]]\ndecision = 'ask'\npermission = 'fs.write'";
+    let (world, _) = world(config);
+    world.file("d/b.txt", "b");
+    for (tool, args, expected) in [
+        ("delete", json!({"path": "missing"}), ErrorCode::NotFound),
+        ("delete", json!({"path": "d"}), ErrorCode::NotAFile),
+        ("move", json!({"from": "missing", "to": "x"}), ErrorCode::NotFound),
+        ("move", json!({"from": "a.txt", "to": "d/b.txt"}), ErrorCode::InvalidArgs),
+        ("edit", json!({"path": "missing", "find": "a", "replace": "b"}), ErrorCode::NotFound),
+        ("edit", json!({"path": "a.txt", "find": "nowhere", "replace": "b"}), ErrorCode::NoMatch),
+        ("write", json!({"path": "d", "content": ""}), ErrorCode::NotAFile),
+        ("patch", json!({"patch": "*** Begin Patch\n*** Delete File: missing\n*** End Patch\n"}), ErrorCode::NotFound),
+    ] {
+        let approver = Arc::new(ScriptedApprover::grants(ApprovalScope::Call));
+        let session = world.session().approved_by(approver.clone());
+        let reply = world.perform_in(&session, tool, args.clone()).await;
+        assert_eq!(code(&reply), Some(expected), "{tool} {args}: {reply:?}");
+        assert!(approver.asked().is_empty(), "{tool} {args}");
+    }
+}
+
+#[tokio::test]
+async fn what_may_only_be_read_after_an_approval_is_not_told_before() {
+    let (world, _) = world("[[rules]]\ndecision = 'ask'\npath = 'a.txt'");
+    let args = json!({"path": "a.txt", "find": "tow", "replace": "b"});
+    let reply = world.perform("edit", args).await;
+    assert_eq!(code(&reply), Some(ErrorCode::ApprovalRequired), "the error would show the nearest text: {reply:?}");
+}
+
+#[tokio::test]
+async fn a_person_sees_what_is_deleted_and_moved() {
+    let (world, _) = world("[[rules]]\ndecision = 'ask'\npermission = 'fs.write'");
+    world.file("build/a.o", vec![b'x'; 3400]).file("build/deep/b.o", "1").file("old.txt", "old");
+    let shown = async |tool: &str, args: Value| {
+        let approver = Arc::new(ScriptedApprover::denies());
+        let session = world.session().approved_by(approver.clone());
+        world.perform_in(&session, tool, args).await;
+        approver.asked().remove(0).preview.unwrap_or_default()
+    };
+    assert_eq!(
+        shown("delete", json!({"path": "build", "recursive": true})).await,
+        "build: 2 files in 2 directories, 3.4 kB; `undo` brings it back\n-build/a.o (3.4 kB)\n-build/deep/b.o (1 byte)\n"
+    );
+    assert_eq!(
+        shown("delete", json!({"path": "a.txt"})).await,
+        "a.txt: 1 file, 8 bytes; `undo` brings it back\n-a.txt (8 bytes)\n"
+    );
+    assert_eq!(
+        shown("move", json!({"from": "a.txt", "to": "old.txt", "overwrite": true})).await,
+        "a.txt → old.txt (8 bytes)\n-old.txt as it is now (3 bytes); `undo` brings it back\n"
+    );
+    assert_eq!(shown("move", json!({"from": "a.txt", "to": "new/b.txt"})).await, "a.txt → new/b.txt (8 bytes)\n");
+}
+
+#[tokio::test]
 async fn arguments_with_a_secret_are_replayed_from_a_private_file() {
     let (world, _) = world("[[rules]]\ndecision = 'ask'\ntool = 'display'");
     let reply = world.perform("display", json!({"content": "API_TOKEN=abcdef123456"})).await;

@@ -213,3 +213,11 @@ fn a_call_is_recorded_with_the_arguments_that_it_came_with() {
     let events = std::fs::read_to_string(world.last_run().join("events.jsonl")).unwrap();
     assert!(events.contains(r#""args":{"command":"true"}"#), "{events}");
 }
+
+#[test]
+fn what_a_command_deletes_is_among_what_it_will_do() {
+    let world = World::new();
+    let said = world.run(&["--json", "call", "shell", r#"{"command":"echo x; rm -f hello.txt"}"#]).json();
+    let effects = &said["error"]["details"]["effects"];
+    assert!(effects.to_string().contains(r#"{"kind":"delete","path":"hello.txt"}"#), "{said}");
+}

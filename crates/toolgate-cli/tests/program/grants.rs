@@ -44,7 +44,11 @@ fn always_reaches_no_other_workspace() {
     assert!(!world.user_config().exists(), "no rule for every workspace is written");
 
     assert_eq!(delete_unasked(&world, &here), 0, "what was approved isn't asked again");
-    assert_eq!(world.run(&["call", "delete", r#"{"path":"nested"}"#]).code, 4, "and nothing else is covered");
+    assert_eq!(
+        world.run(&["call", "delete", r#"{"path":"nested","recursive":true}"#]).code,
+        4,
+        "and nothing else is covered"
+    );
     assert_eq!(delete_unasked(&world, &nested), 4, "a workspace inside it is another one");
     assert_eq!(delete_unasked(&world, &other), 4, "so is every other one");
 

@@ -17,7 +17,7 @@ pub(super) fn approval_options(
 ) -> Vec<ApprovalOption> {
     let (session, settings) = (record.session, &record.gate.parts.settings);
     let now = record.gate.parts.clock.now();
-    let what = format!("`{}` may {}", record.call.name, what_is_granted(asked));
+    let what = record.clean(&format!("`{}` may {}", record.call.name, what_is_granted(asked)));
     let mut options = vec![ApprovalOption { scope: ApprovalScope::Call, grants: "this one call".into(), until: None }];
     let hours = settings.grant_session_hours;
     if let (1.., Some(until)) = (hours, later(now, hours.saturating_mul(60 * 60))) {

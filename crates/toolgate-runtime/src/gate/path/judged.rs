@@ -1,7 +1,7 @@
 //! Approve: a deny ends here. An ask needs a grant from before, or a person now.
 
 use toolgate_contract::{
-    ApprovalScope, Decision, Denial, Effect, ErrorCode, EventPayload, PreparedCall, ToolError, Verdict,
+    Access, ApprovalScope, Decision, Denial, Effect, ErrorCode, EventPayload, Finding, PreparedCall, ToolError, Verdict,
 };
 use toolgate_journal::Grant;
 use toolgate_policy::may_be_standing;
@@ -65,7 +65,7 @@ impl<'a> Judged<'a> {
         record.write(EventPayload::ApprovalRequired {
             tool: request.tool.clone(),
             reason: request.reason.clone(),
-            effects: asked.clone(),
+            effects: asked.iter().map(|effect| record.clean_effect(effect)).collect(),
         })?;
         let answer = tokio::select! {
             biased;
@@ -89,7 +89,7 @@ impl<'a> Judged<'a> {
     /// What the person is shown.
     fn approval_request(&self, asked: &[Effect]) -> Result<ApprovalRequest, ToolError> {
         let record = &self.record;
-        let preview = self.call.preview(&record.hands(readable(&record.effects).into()));
+        let preview = self.preview()?;
         let mut reasons: Vec<&str> = Vec::new();
         for ask in self.verdict.asks.iter().filter(|ask| !ask.reason.is_empty()) {
             if !reasons.contains(&ask.reason.as_str()) {
@@ -104,11 +104,48 @@ impl<'a> Judged<'a> {
             reason: with_warnings(record, reasons.join(" ")),
             justification: record.call.justification.as_ref().map(|words| record.clean(words)),
             args: record.shown_args.clone(),
-            effects: record.granted().iter().map(|located| located.effect.clone()).collect(),
-            preview: preview.map(|preview| record.clean(&preview.diff)),
+            effects: self.shown_effects(),
+            preview,
             scopes: approval_options(record, may_be_standing(&self.verdict.asks), asked),
             replay: replay.command(&record.call, &record.effects, &record.wider, &record.shown_args, record.session)?,
         })
+    }
+
+    /// What the call would change. A call that can't succeed fails here, so that nobody is asked about it.
+    fn preview(&self) -> Result<Option<String>, ToolError> {
+        let record = &self.record;
+        match self.call.preview(&record.hands(readable(&record.effects).into())) {
+            Ok(preview) => Ok(preview.map(|preview| record.clean(&preview.diff))),
+            Err(error) if self.may_be_told(&error) => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Whether an error tells the caller nothing that it may only know after an approval: it says what kind of thing is
+    /// at a path, or only changes have to be approved, not reading.
+    fn may_be_told(&self, error: &ToolError) -> bool {
+        let is_change = |ask: &Finding| {
+            let access = ask.effect.as_ref().and_then(Effect::path).map(|(access, _)| access);
+            access.is_some_and(|access| access != Access::Read)
+        };
+        matches!(error.code, ErrorCode::NotFound | ErrorCode::NotAFile) || self.verdict.asks.iter().all(is_change)
+    }
+
+    /// Everything that the call touches, and what its commands will delete.
+    fn shown_effects(&self) -> Vec<Effect> {
+        let record = &self.record;
+        let mut shown: Vec<Effect> =
+            record.granted().iter().map(|located| record.clean_effect(&located.effect)).collect();
+        for located in record.effects.iter() {
+            let Effect::Run { command, workdir } = &located.effect else { continue };
+            let read = record.gate.parts.policy.explain(command, workdir);
+            for deletion in read.effects().filter(|effect| matches!(effect, Effect::Delete { .. })) {
+                if !shown.contains(deletion) {
+                    shown.push(deletion.clone());
+                }
+            }
+        }
+        shown
     }
 
     /// Records an approval, and stores it as a grant if its scope reaches beyond this call: exactly as the person was shown.
