@@ -32,6 +32,23 @@ pub struct Reply {
     pub duration_ms: u64,
 }
 
+impl Reply {
+    /// The reply to a call that was refused before anything was known of it.
+    pub fn refused(tool_call_id: String, error: ToolError) -> Self {
+        Self {
+            tool_call_id,
+            ok: false,
+            payload: None,
+            error: Some(error),
+            artifacts: ReplyArtifacts::default(),
+            enforced: Enforced::default(),
+            truncated: None,
+            redacted: false,
+            duration_ms: 0,
+        }
+    }
+}
+
 /// What a call left behind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ReplyArtifacts")]

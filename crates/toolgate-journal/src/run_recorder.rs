@@ -13,6 +13,8 @@ use crate::{Grant, GrantStore, Run, WorkspaceIdentity};
 pub trait Recorder: Send + Sync {
     /// Writes these events, all or none, before returning.
     fn record(&self, events: &[Event]) -> Result<(), ToolError>;
+    /// Takes the id of a call for a new call of this run; false if a call of the run has it already.
+    fn claim_call(&self, tool_call_id: &str) -> Result<bool, ToolError>;
     /// The workspace that grants are given in.
     fn workspace(&self) -> WorkspaceIdentity;
     /// Records an approval; one that reaches beyond its call is a grant from now on.
@@ -43,6 +45,10 @@ impl RunRecorder {
 impl Recorder for RunRecorder {
     fn record(&self, events: &[Event]) -> Result<(), ToolError> {
         self.run.journal.append(events).map(drop).map_err(ToolError::from)
+    }
+
+    fn claim_call(&self, tool_call_id: &str) -> Result<bool, ToolError> {
+        self.run.journal.claim_call(tool_call_id).map_err(ToolError::from)
     }
 
     fn workspace(&self) -> WorkspaceIdentity {

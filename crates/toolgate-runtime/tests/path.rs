@@ -193,6 +193,28 @@ async fn the_person_is_shown_what_matters() {
 }
 
 #[tokio::test]
+async fn a_repeated_id_is_refused_and_leaves_the_first_call_as_it_is() {
+    let (world, writes) = world("");
+    let call = world.call("writes", json!({"path": "a.txt"}));
+    let session = world.session();
+    assert!(world.gate.perform(call.clone(), &session, CancellationToken::new()).await.ok);
+    for session in [&session, &world.session()] {
+        let mut repeated = world.call("writes", json!({"path": "b.txt"}));
+        repeated.tool_call_id.clone_from(&call.tool_call_id);
+        let reply = world.gate.perform(repeated, session, CancellationToken::new()).await;
+        assert_eq!(code(&reply), Some(ErrorCode::InvalidArgs));
+        let error = reply.error.unwrap();
+        assert!(error.message.contains(&call.tool_call_id) && error.message.contains("was not made"), "{error}");
+        assert!(error.hint.unwrap().contains("toolgate runs tree run_test"));
+    }
+    assert_eq!(writes.0.load(Ordering::SeqCst), 1);
+    assert_eq!(world.trail()[..2], *PAIR_OK);
+    assert_eq!(world.trail()[2..], ["request.refused", "request.refused"], "its events aren't those of a call");
+    let refused = world.events().into_iter().skip(2).all(|event| event.tool_call_id.is_none());
+    assert!(refused, "and don't have the id of the first one");
+}
+
+#[tokio::test]
 async fn nobody_is_asked_about_a_call_that_cannot_succeed() {
     let config = "[[rules]]\ndecision = 'ask'\ntool = 'delete'\n[[rules]]\ndecision = 'ask'\npermission = 'fs.write'";
     let (world, _) = world(config);

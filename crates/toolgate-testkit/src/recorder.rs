@@ -29,6 +29,10 @@ impl Recorder for FailingRecorder {
         }
     }
 
+    fn claim_call(&self, tool_call_id: &str) -> Result<bool, ToolError> {
+        self.inner.claim_call(tool_call_id)
+    }
+
     fn workspace(&self) -> WorkspaceIdentity {
         self.inner.workspace()
     }

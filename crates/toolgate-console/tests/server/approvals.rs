@@ -130,6 +130,18 @@ async fn a_grant_ends_with_its_session_even_if_another_takes_its_name() {
 }
 
 #[tokio::test]
+async fn a_call_that_ended_is_not_made_again_under_its_id() {
+    let server = start();
+    let (_, token) = server.session(json!({})).await;
+    let call = json!({ "tool_call_id": "mine", "name": "read", "args": { "path": "hello.txt" } });
+    assert_eq!(server.post(&token, "/v1/calls", &call).await.json()["ok"], true);
+    let again = server.post(&token, "/v1/calls", &call).await;
+    assert_eq!((again.status, &again.json()["error"]["code"]), (200, &json!("invalid_args")), "{again:?}");
+    let (_, other) = server.session(json!({})).await;
+    assert_eq!(server.post(&other, "/v1/calls", &call).await.json()["ok"], true, "in another run it is another call");
+}
+
+#[tokio::test]
 async fn without_a_wait_the_call_is_refused_at_once() {
     let server = start();
     let (_, _, pending) = asking(&server, json!({})).await;

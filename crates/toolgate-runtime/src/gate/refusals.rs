@@ -38,6 +38,17 @@ pub(super) fn unanswered(request: &ApprovalRequest) -> ToolError {
     ToolError::new(ErrorCode::ApprovalRequired, message).with_hint(hint).with_details(json!(request))
 }
 
+/// Another call of the run has this id.
+pub(super) fn repeated_id(id: &str, run: &str) -> ToolError {
+    let id: String = id.chars().take(80).collect();
+    let message = format!("A call with the id `{id}` was made before in this run, so this one was not made.");
+    let hint = format!(
+        "Give every call an id of its own, or none to get one. If you meant to repeat the request, look at how the first \
+         call ended: `toolgate runs tree {run}`, or GET /v1/runs/{run}/tree."
+    );
+    ToolError::invalid_args(message).with_hint(hint).with_details(json!({ "tool_call_id": id, "run": run }))
+}
+
 /// The record failed.
 pub(super) fn unrecorded(fault: ToolError, has_run: bool) -> ToolError {
     let what = match has_run {
