@@ -155,6 +155,15 @@ pub enum EventPayload {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         reason: Option<String>,
     },
+    /// A person ended the run: its other calls are cancelled, and no more are made.
+    #[serde(rename = "run.aborted")]
+    RunAborted {
+        /// Who ended it.
+        by: String,
+        /// The person's reason.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        reason: Option<String>,
+    },
     /// A front end rejected a request before it became a call.
     #[serde(rename = "request.refused")]
     RequestRefused(RefusedRequest),
@@ -381,7 +390,7 @@ pub struct MisreadCommand {
 /// A request that a front end rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedRequest {
-    /// The front end: `http`, `mcp`.
+    /// Who rejected it: `http`, `mcp`, or the `gate` itself.
     pub door: String,
     /// The reason, as a code for programs.
     pub code: String,

@@ -69,6 +69,13 @@ pub enum ApprovalAnswer {
         /// Their reason, for the model.
         reason: Option<String>,
     },
+    /// Refused, and the whole run ends: its other calls are cancelled, and no more are made.
+    Aborted {
+        /// Who answered.
+        by: String,
+        /// Their reason.
+        reason: Option<String>,
+    },
     /// No person could be asked.
     Nobody,
 }

@@ -110,7 +110,16 @@ impl Gate {
         session: &Session,
         cancel: CancellationToken,
     ) -> (Reply, StepTimings) {
-        path::perform(CallRecord::new(self, session, call, cancel)).await
+        let own = cancel.child_token();
+        let performing = path::perform(CallRecord::new(self, session, call, own.clone()));
+        tokio::pin!(performing);
+        tokio::select! {
+            biased;
+            done = &mut performing => return done,
+            () = session.aborted() => own.cancel(),
+        }
+        // What the call had begun is settled and recorded before it ends.
+        performing.await
     }
 
     /// Refuses a call that couldn't be parsed, and records it like every other.

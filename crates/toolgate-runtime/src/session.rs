@@ -1,11 +1,11 @@
 //! The session of one client: the run that records its calls, who answers approval requests, and who receives events.
 
 use parking_lot::Mutex;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 #[cfg(doc)]
 use toolgate_contract::EventPayload;
-use toolgate_contract::{Agents, Artifacts, Event, ToolError};
+use toolgate_contract::{Agents, Artifacts, CancellationToken, Event, ToolError};
 use toolgate_policy::{Ceiling, PathBounds};
 
 use crate::approval::{
@@ -40,6 +40,13 @@ impl EventSink for NobodyWatches {
     }
 }
 
+/// Whether a person ended the run before its time.
+#[derive(Default)]
+struct RunAbort {
+    token: CancellationToken,
+    by: OnceLock<String>,
+}
+
 /// The session of one client. A clone shares the run and what was granted in it; a subagent gets one with fewer rights.
 #[derive(Clone)]
 pub struct Session {
@@ -72,6 +79,7 @@ pub struct Session {
     /// session itself goes on in the next program that names it.
     pub waits: bool,
     pub(crate) skills: Arc<ActiveSkills>,
+    abort: Arc<RunAbort>,
     bounds: Arc<Mutex<Option<Arc<PathBounds>>>>,
 }
 
@@ -98,6 +106,7 @@ impl Session {
             agents: None,
             waits: false,
             skills: Arc::default(),
+            abort: Arc::default(),
             bounds: Arc::default(),
         }
     }
@@ -143,6 +152,22 @@ impl Session {
         self.processes.end().await;
         // Nobody can continue such a session, so a grant that couldn't be removed covers nothing any more.
         let _ = self.recorder.end_grants();
+    }
+
+    /// Ends the run, in this session and in all that share it: running calls are cancelled, and no more are made.
+    pub(crate) fn abort(&self, by: &str) {
+        let _ = self.abort.by.set(by.to_owned());
+        self.abort.token.cancel();
+    }
+
+    /// Who aborted the run, if a person did.
+    pub fn aborted_by(&self) -> Option<&str> {
+        self.abort.by.get().map(String::as_str)
+    }
+
+    /// Waits until a person aborts the run.
+    pub async fn aborted(&self) {
+        self.abort.token.cancelled().await;
     }
 
     /// Every set of tools that limits the session, including those of the skills that it has loaded.

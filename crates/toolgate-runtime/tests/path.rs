@@ -271,6 +271,31 @@ async fn a_person_sees_what_is_deleted_and_moved() {
 }
 
 #[tokio::test]
+async fn a_person_may_abort_the_run() {
+    let (world, writes) = world("[[rules]]\ndecision = 'ask'\ntool = 'writes'");
+    let aborts = ApprovalAnswer::Aborted { by: "ada".into(), reason: Some("wrong place".into()) };
+    let session = world.session().approved_by(Arc::new(ScriptedApprover::with([aborts])));
+    let subagent = session.for_another_agent();
+    let (sleeping, aborted) = tokio::join!(
+        world.perform_in(&subagent, "sleeps", json!({})),
+        world.perform_in(&session, "writes", json!({"path": "a.txt"})),
+    );
+    assert_eq!(code(&sleeping), Some(ErrorCode::Cancelled), "a call beside it ends");
+    assert_eq!(code(&aborted), Some(ErrorCode::Cancelled));
+    assert!(aborted.error.unwrap().message.contains("ada aborted this run"));
+    let later = world.perform_in(&session, "read", json!({"path": "a.txt"})).await;
+    assert_eq!(code(&later), Some(ErrorCode::Cancelled), "and no more are made");
+    assert_eq!(writes.0.load(Ordering::SeqCst), 0);
+    assert_eq!(session.aborted_by(), Some("ada"));
+    let trail = world.trail();
+    for kind in ["approval_denied", "run.aborted"] {
+        assert!(trail.iter().any(|recorded| recorded == kind), "{kind} is missing: {trail:?}");
+    }
+    assert_eq!(trail.iter().filter(|kind| *kind == "tool_call.failed").count(), 3, "every call's end is on record");
+    assert!(world.perform("read", json!({"path": "a.txt"})).await.ok, "another session isn't affected");
+}
+
+#[tokio::test]
 async fn arguments_with_a_secret_are_replayed_from_a_private_file() {
     let (world, _) = world("[[rules]]\ndecision = 'ask'\ntool = 'display'");
     let reply = world.perform("display", json!({"content": "API_TOKEN=abcdef123456"})).await;

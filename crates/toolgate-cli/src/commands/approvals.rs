@@ -37,6 +37,7 @@ use crate::workspace::person_name;
 ///   toolgate approvals approve last
 ///   toolgate approvals approve ask_0195… --scope session
 ///   toolgate approvals deny last --reason "use the staging database"
+///   toolgate approvals abort last --reason "wrong repository"
 ///   toolgate approvals answer last "the one in Berlin"
 ///   toolgate approvals grants
 ///   toolgate approvals revoke grant_3f9a1c22b0
@@ -67,6 +68,14 @@ enum ApprovalsVerb {
     },
     /// Deny a call.
     Deny {
+        /// The queue entry.
+        id: String,
+        /// The reason; shown to the model.
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+    },
+    /// Deny a call, and end its run: the run's other calls are cancelled, and no more are made in it.
+    Abort {
         /// The queue entry.
         id: String,
         /// The reason; shown to the model.
@@ -157,6 +166,11 @@ impl ApprovalsArgs {
                 let ask = find(&workspace, &id)?;
                 request_of(&ask)?;
                 give(&workspace, &ask, QueuedAnswer::Denied { by: person_name(), reason }, invocation.json)
+            }
+            Some(ApprovalsVerb::Abort { id, reason }) => {
+                let ask = find(&workspace, &id)?;
+                request_of(&ask)?;
+                give(&workspace, &ask, QueuedAnswer::Aborted { by: person_name(), reason }, invocation.json)
             }
             Some(ApprovalsVerb::Answer { id, words }) => {
                 let ask = find(&workspace, &id)?;
@@ -287,6 +301,7 @@ fn give(workspace: &ApprovalQueue, ask: &QueueEntry, answer: QueuedAnswer, as_js
     let word = match answer {
         QueuedAnswer::Granted { .. } => "Approved",
         QueuedAnswer::Denied { .. } => "Denied",
+        QueuedAnswer::Aborted { .. } => "Denied, and ended the run of",
         QueuedAnswer::Said { .. } => "Answered",
     };
     anstream::println!("{word} {} ({}, session {}).", paint(BOLD, &ask.id), tool_of(ask), plain(&ask.session));
@@ -320,6 +335,7 @@ fn answer_here(ask: &QueueEntry) -> Result<Option<QueuedAnswer>> {
         QueueItem::Approval(request) => match prompt_for_approval(&request, by) {
             ApprovalAnswer::Granted { scope, by } => Some(QueuedAnswer::Granted { scope, by }),
             ApprovalAnswer::Denied { by, reason } => Some(QueuedAnswer::Denied { by, reason }),
+            ApprovalAnswer::Aborted { by, reason } => Some(QueuedAnswer::Aborted { by, reason }),
             ApprovalAnswer::Nobody => None,
         },
     })

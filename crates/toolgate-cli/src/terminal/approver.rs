@@ -61,20 +61,24 @@ fn ask_person(request: &ApprovalRequest, by: String, withdrawn: &CancellationTok
         let Some(line) = read_line(withdrawn) else { return ApprovalAnswer::Nobody };
         match read_answer(line.trim(), request) {
             Some(TypedAnswer::Yes(scope)) => return ApprovalAnswer::Granted { scope, by },
-            Some(TypedAnswer::No) => {
-                anstream::eprint!("{} ", paint(DIM, "Why not? (shown to the model; may be empty)"));
-                let reason = read_line(withdrawn).map(|text| text.trim().to_owned());
-                return ApprovalAnswer::Denied { by, reason: reason.filter(|text| !text.is_empty()) };
-            }
+            Some(TypedAnswer::No) => return ApprovalAnswer::Denied { by, reason: reason(withdrawn) },
+            Some(TypedAnswer::Abort) => return ApprovalAnswer::Aborted { by, reason: reason(withdrawn) },
             None => anstream::eprintln!("Please type one of the letters in brackets, then Enter."),
         }
     }
+}
+
+/// Why a person says no, if they say so.
+fn reason(withdrawn: &CancellationToken) -> Option<String> {
+    anstream::eprint!("{} ", paint(DIM, "Why not? (shown to the model; may be empty)"));
+    read_line(withdrawn).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum TypedAnswer {
     Yes(ApprovalScope),
     No,
+    Abort,
 }
 
 /// Parses a letter; only offered answers count.
@@ -82,6 +86,9 @@ fn read_answer(line: &str, request: &ApprovalRequest) -> Option<TypedAnswer> {
     let word = line.to_lowercase();
     if matches!(word.as_str(), "n" | "no") {
         return Some(TypedAnswer::No);
+    }
+    if matches!(word.as_str(), "x" | "abort") {
+        return Some(TypedAnswer::Abort);
     }
     let scope = [ApprovalScope::Call, ApprovalScope::Run, ApprovalScope::Session, ApprovalScope::Always]
         .into_iter()
@@ -134,4 +141,7 @@ pub(crate) fn show_request(request: &ApprovalRequest) {
         anstream::eprintln!("  {letter} {:<8} {grants}", name(offer.scope));
     }
     anstream::eprintln!("  {} no", paint(RED.bold(), "[n]"));
+    let abort = paint(RED.bold(), "[x]");
+    let ends = "no, and end this run: its other calls are cancelled, and no more are made";
+    anstream::eprintln!("  {abort} {:<8} {}", "abort", wrapped(ends, OFFERS_AT));
 }

@@ -130,6 +130,22 @@ async fn a_grant_ends_with_its_session_even_if_another_takes_its_name() {
 }
 
 #[tokio::test]
+async fn an_abort_ends_the_run_of_its_session_alone() {
+    let server = start();
+    let (session, token, pending) = asking(&server, json!({ "wait_seconds": 600 })).await;
+    let approval = server.waiting(OWNER, "approvals").await;
+    let answer = json!({ "answer": "abort", "reason": "wrong repository" });
+    assert_eq!(server.post(OWNER, &path(&approval), &answer).await.status, 204);
+    let reply = pending.await.unwrap().json();
+    assert_eq!(reply["error"]["code"], "cancelled", "{reply}");
+    assert!(reply["error"]["message"].as_str().unwrap().contains("wrong repository"), "{reply}");
+    assert_eq!(server.event(&session["run"], "run.aborted").await["by"], "ada (http)");
+    let read = json!({ "path": "hello.txt" });
+    assert_eq!(server.call(&token, "read", read.clone()).await["error"]["code"], "cancelled");
+    assert_eq!(server.call(OWNER, "read", read).await["ok"], true);
+}
+
+#[tokio::test]
 async fn a_call_that_ended_is_not_made_again_under_its_id() {
     let server = start();
     let (_, token) = server.session(json!({})).await;

@@ -146,6 +146,7 @@ impl ApprovalQueueClient {
 fn as_approval(answer: QueuedAnswer, request: &ApprovalRequest) -> Option<ApprovalAnswer> {
     match answer {
         QueuedAnswer::Denied { by, reason } => Some(ApprovalAnswer::Denied { by, reason }),
+        QueuedAnswer::Aborted { by, reason } => Some(ApprovalAnswer::Aborted { by, reason }),
         QueuedAnswer::Granted { scope, by } if request.scopes.iter().any(|offer| offer.scope == scope) => {
             Some(ApprovalAnswer::Granted { scope, by })
         }
@@ -161,7 +162,7 @@ fn as_approval(answer: QueuedAnswer, request: &ApprovalRequest) -> Option<Approv
 fn as_question_answer(answer: QueuedAnswer) -> Option<QuestionAnswer> {
     match answer {
         QueuedAnswer::Said { words, choice, by } => Some(QuestionAnswer { answer: words, choice, by }),
-        QueuedAnswer::Granted { .. } | QueuedAnswer::Denied { .. } => None,
+        QueuedAnswer::Granted { .. } | QueuedAnswer::Denied { .. } | QueuedAnswer::Aborted { .. } => None,
     }
 }
 

@@ -23,7 +23,7 @@ pub use self::cleared::Cleared;
 use self::found::Found;
 use self::outcome::Outcome;
 use super::call_record::CallRecord;
-use super::refusals::{repeated_id, unrecorded};
+use super::refusals::{aborted, repeated_id, unrecorded};
 use crate::step_timings::StepTimings;
 
 /// Performs a call; once more with more rights if the sandbox denied something and it is granted.
@@ -32,6 +32,10 @@ pub(super) async fn perform(record: Box<CallRecord<'_>>) -> (Reply, StepTimings)
         Ok(record) => record,
         Err(refused) => return *refused,
     };
+    if let Some(by) = record.session.aborted_by() {
+        let error = aborted(by, None);
+        return Outcome::from(record.stopped(error)).finish();
+    }
     let outcome = attempt(record, Request::Stated).await.unwrap_or_else(Outcome::from);
     match outcome.missing() {
         missing if missing.is_empty() => outcome,

@@ -25,6 +25,13 @@ pub(super) fn refused(tool: &str, by: &str, reason: Option<String>) -> ToolError
     ToolError::new(ErrorCode::ApprovalDenied, format!("{by} did not approve this call of `{tool}`.{words}"))
 }
 
+/// A person ended the run.
+pub(super) fn aborted(by: &str, reason: Option<String>) -> ToolError {
+    let words = reason.map(|reason| format!(" Their words: {reason}")).unwrap_or_default();
+    ToolError::new(ErrorCode::Cancelled, format!("{by} aborted this run: no more calls are made in it.{words}"))
+        .with_hint("Stop here. Only a new run can go on, and only the person begins one.")
+}
+
 /// Nobody was there to ask.
 pub(super) fn unanswered(request: &ApprovalRequest) -> ToolError {
     let message =

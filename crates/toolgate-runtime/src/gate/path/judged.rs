@@ -11,7 +11,7 @@ use super::{Request, Stopped};
 use crate::approval::{ApprovalAnswer, ApprovalRequest};
 use crate::gate::approval_options::approval_options;
 use crate::gate::call_record::CallRecord;
-use crate::gate::refusals::{denied, readable, refused, unanswered, unconfined};
+use crate::gate::refusals::{aborted, denied, readable, refused, unanswered, unconfined};
 use crate::grants::{GrantQuery, asked_effects, grant_id};
 use crate::registry::RegisteredTool;
 
@@ -81,6 +81,13 @@ impl<'a> Judged<'a> {
             ApprovalAnswer::Denied { by, reason } => {
                 record.write(EventPayload::ApprovalDenied { by: by.clone(), reason: reason.clone() })?;
                 Err(refused(&record.call.name, &by, reason))
+            }
+            ApprovalAnswer::Aborted { by, reason } => {
+                record.write(EventPayload::ApprovalDenied { by: by.clone(), reason: reason.clone() })?;
+                record.write(EventPayload::RunAborted { by: by.clone(), reason: reason.clone() })?;
+                record.session.abort(&by);
+                record.session.processes.end().await;
+                Err(aborted(&by, reason))
             }
             ApprovalAnswer::Nobody => Err(unanswered(&request)),
         }
