@@ -11,8 +11,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use rustix::fs::OFlags;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{ApprovalScope, Durability, Effect};
+use toolgate_contract::{ApprovalScope, Durability, Effect, schemars};
 
 use crate::directory::{DirectoryHandle, FileLock, append_once};
 use crate::{JournalError, RunOptions, SigningKey, hex};
@@ -52,6 +53,19 @@ pub struct Grant {
     pub session_continues: bool,
     /// The call for which it was given.
     pub tool_call_id: String,
+    /// Who revoked it and when; none while it applies.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub revoked: Option<Revocation>,
+}
+
+/// Who revoked a grant, and when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Revocation {
+    /// Who revoked it.
+    pub by: String,
+    /// When.
+    #[schemars(with = "String")]
+    pub at: Timestamp,
 }
 
 /// One workspace: its canonical path, and what tells its directory from another one at the same path.

@@ -14,7 +14,7 @@ use toolgate_contract::Durability;
 
 use crate::directory::{DirectoryHandle, FileLock};
 use crate::grant::GrantSigner;
-use crate::{Grant, JournalError, LoadedGrants, SigningKey, WorkspaceIdentity};
+use crate::{Grant, JournalError, LoadedGrants, Revocation, SigningKey, WorkspaceIdentity};
 
 const NAME: &str = "grants.jsonl";
 
@@ -53,7 +53,7 @@ impl GrantStore {
     /// Adds a grant.
     pub fn add(&self, grant: &Grant, now: Timestamp) -> Result<(), JournalError> {
         self.rewrite(|grants| {
-            grants.retain(|grant| grant.is_live(now));
+            grants.retain(|grant| !grant.has_expired(now));
             grants.push(grant.clone());
         })
     }
@@ -70,6 +70,30 @@ impl GrantStore {
         let mut loaded = self.load()?;
         loaded.grants.retain(|grant| grant.is_live(now));
         Ok(loaded)
+    }
+
+    /// The grants of all workspaces that were revoked and would still apply otherwise, oldest first.
+    pub fn revoked(&self, now: Timestamp) -> Result<Vec<Grant>, JournalError> {
+        let mut grants = self.load()?.grants;
+        grants.retain(|grant| grant.revoked.is_some() && !grant.has_expired(now));
+        Ok(grants)
+    }
+
+    /// Revokes the grants that apply and for which this is true, of any workspace, and returns them. Until they would
+    /// have expired, the file says who revoked them.
+    pub fn revoke(
+        &self,
+        revocation: &Revocation,
+        is_chosen: impl Fn(&Grant) -> bool,
+    ) -> Result<Vec<Grant>, JournalError> {
+        let mut revoked = Vec::new();
+        self.rewrite(|grants| {
+            for grant in grants.iter_mut().filter(|grant| grant.is_live(revocation.at) && is_chosen(grant)) {
+                grant.revoked = Some(revocation.clone());
+                revoked.push(grant.clone());
+            }
+        })?;
+        Ok(revoked)
     }
 
     /// Whether a grant was given in this workspace.
@@ -107,8 +131,12 @@ impl GrantStore {
 }
 
 impl Grant {
-    /// Whether it hasn't expired.
+    /// Whether it applies: it has neither expired nor been revoked.
     pub fn is_live(&self, now: Timestamp) -> bool {
-        self.expires.is_none_or(|expires| now < expires)
+        self.revoked.is_none() && !self.has_expired(now)
+    }
+
+    fn has_expired(&self, now: Timestamp) -> bool {
+        self.expires.is_some_and(|expires| expires <= now)
     }
 }

@@ -55,7 +55,7 @@ pub use event_reader::{EventReader, RecordedEvent, list_runs, read_events};
 pub use export::export;
 pub use fault::JournalFault;
 pub use follow::Follower;
-pub use grant::{Grant, GrantFile, LoadedGrants, WorkspaceIdentity};
+pub use grant::{Grant, GrantFile, LoadedGrants, Revocation, WorkspaceIdentity};
 pub use grant_store::GrantStore;
 pub use inbox::{HeldLease, Inbox, Lease, NewTask, Task, TaskState};
 pub use indexer::{Indexer, catch_up, reindex};

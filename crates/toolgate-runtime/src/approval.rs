@@ -39,6 +39,13 @@ pub struct ApprovalRequest {
     pub replay: Option<String>,
 }
 
+impl ApprovalRequest {
+    /// Whether this scope can be granted.
+    pub fn offers(&self, scope: ApprovalScope) -> bool {
+        self.scopes.iter().any(|offer| offer.scope == scope)
+    }
+}
+
 /// One possible approval, and exactly what it means.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalOption {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use toolgate_contract::{ApprovalScope, Effect, schemars};
-use toolgate_journal::Grant;
+use toolgate_journal::{Grant, Revocation};
 
 use crate::gate::what_is_granted;
 
@@ -37,6 +37,9 @@ pub struct GrantView {
     pub until: Option<Timestamp>,
     /// Who gave it.
     pub by: String,
+    /// Who revoked it and when; none while it applies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revoked: Option<Revocation>,
 }
 
 impl From<Grant> for GrantView {
@@ -54,6 +57,7 @@ impl From<Grant> for GrantView {
             since: grant.at,
             until: grant.expires,
             by: grant.by,
+            revoked: grant.revoked,
         }
     }
 }

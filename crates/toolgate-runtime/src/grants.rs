@@ -168,6 +168,7 @@ mod tests {
             session: "session".into(),
             session_continues: false,
             tool_call_id: "call".into(),
+            revoked: None,
         }
     }
 

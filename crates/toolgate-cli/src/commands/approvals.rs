@@ -94,6 +94,9 @@ enum ApprovalsVerb {
         /// Those of all your workspaces.
         #[arg(long)]
         everywhere: bool,
+        /// Those that were revoked, until they would have expired: by whom and when.
+        #[arg(long)]
+        revoked: bool,
     },
     /// Revoke grants. It takes effect at once, in running sessions too.
     Revoke {
@@ -135,12 +138,12 @@ impl From<ScopeName> for ApprovalScope {
 impl ApprovalsArgs {
     pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
         match &self.verb {
-            Some(ApprovalsVerb::Grants { everywhere }) => {
-                let choice = GrantChoice { everywhere: *everywhere, as_json: invocation.json };
+            Some(ApprovalsVerb::Grants { everywhere, revoked }) => {
+                let choice = GrantChoice { everywhere: *everywhere, revoked: *revoked, as_json: invocation.json };
                 return grants::list(&invocation.location, &choice);
             }
             Some(ApprovalsVerb::Revoke { ids, everywhere, .. }) => {
-                let choice = GrantChoice { everywhere: *everywhere, as_json: invocation.json };
+                let choice = GrantChoice { everywhere: *everywhere, revoked: false, as_json: invocation.json };
                 return grants::revoke(&invocation.location, ids, &choice);
             }
             _ => {}
@@ -196,7 +199,7 @@ fn find(workspace: &ApprovalQueue, wanted: &str) -> Result<QueueEntry> {
 /// Only an offered scope can be granted.
 fn offered(ask: &QueueEntry, scope: ApprovalScope) -> Result<()> {
     let request = request_of(ask)?;
-    if request.scopes.iter().any(|offer| offer.scope == scope) {
+    if request.offers(scope) {
         return Ok(());
     }
     let offers: Vec<String> = request.scopes.iter().map(|offer| format!("{:?}", offer.scope).to_lowercase()).collect();

@@ -93,7 +93,7 @@ fn read_answer(line: &str, request: &ApprovalRequest) -> Option<TypedAnswer> {
     let scope = [ApprovalScope::Call, ApprovalScope::Run, ApprovalScope::Session, ApprovalScope::Always]
         .into_iter()
         .find(|&scope| [key(scope), name(scope)].contains(&word.as_str()))?;
-    request.scopes.iter().any(|offer| offer.scope == scope).then_some(TypedAnswer::Yes(scope))
+    request.offers(scope).then_some(TypedAnswer::Yes(scope))
 }
 
 fn key(scope: ApprovalScope) -> &'static str {

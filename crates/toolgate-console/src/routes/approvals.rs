@@ -97,7 +97,7 @@ pub(super) async fn answer(
             ApprovalAnswerBody::Abort { reason } => QueuedAnswer::Aborted { by, reason },
             ApprovalAnswerBody::Approve { scope } => {
                 let scope = scope.unwrap_or(ApprovalScope::Call);
-                if !approval.request.scopes.iter().any(|offer| offer.scope == scope) {
+                if !approval.request.offers(scope) {
                     return Err(Problem::invalid("The request doesn't offer that scope."));
                 }
                 if matches!(caller, Caller::Session(_)) && scope == ApprovalScope::Always {

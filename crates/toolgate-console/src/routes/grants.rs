@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 use toolgate_contract::{ApprovalScope, schemars};
-use toolgate_journal::{Grant, GrantStore};
+use toolgate_journal::{Grant, GrantStore, Revocation};
 use toolgate_runtime::GrantView;
 
 use super::{PathId, run_blocking};
@@ -42,7 +42,13 @@ pub(super) async fn revoke(
         if matches!(caller, Caller::Session(_)) && grant.scope == ApprovalScope::Always {
             return Err(Problem::owners_only());
         }
-        match store(&state)?.remove(|known| known.id == grant.id && known.workspace == grant.workspace)?.is_empty() {
+        let by = match &caller {
+            Caller::Owner => format!("{} (http)", state.workspace.owner),
+            Caller::Session(client) => format!("session {} (http)", client.id),
+        };
+        let revocation = Revocation { by, at: state.workspace.clock.now() };
+        let is_it = |known: &Grant| known.id == grant.id && known.workspace == grant.workspace;
+        match store(&state)?.revoke(&revocation, is_it)?.is_empty() {
             true => Err(missing()),
             false => Ok(StatusCode::NO_CONTENT),
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use tempfile::TempDir;
 use toolgate_contract::{ApprovalScope, Durability, Effect};
-use toolgate_journal::{Grant, GrantStore, SigningKey, StateDirectory, WorkspaceIdentity};
+use toolgate_journal::{Grant, GrantStore, Revocation, SigningKey, StateDirectory, WorkspaceIdentity};
 
 use crate::world::{RUN, World};
 
@@ -29,6 +29,7 @@ fn grant(tool: &str) -> Grant {
         session: "s".into(),
         session_continues: false,
         tool_call_id: "call-1".into(),
+        revoked: None,
     }
 }
 
@@ -117,6 +118,13 @@ fn a_grant_ends_when_it_expires_or_is_removed() {
     assert_eq!(removed.iter().map(|grant| grant.tool.as_str()).collect::<Vec<_>>(), ["two"]);
     assert_eq!(store.remove(|grant| grant.id == "grant-two").unwrap(), []);
     assert_eq!(tools(&store, given()), ["one", "unlimited"]);
+
+    let revocation = Revocation { by: "bob".into(), at: given() };
+    assert_eq!(store.revoke(&revocation, |grant| grant.tool == "one").unwrap().len(), 1);
+    assert_eq!(store.revoke(&revocation, |grant| grant.tool == "one").unwrap(), [], "once");
+    assert_eq!(tools(&store, given()), ["unlimited"]);
+    let revoked = store.revoked(given()).unwrap();
+    assert_eq!((revoked.len(), &revoked[0].revoked), (1, &Some(revocation)), "and it is known who did it");
 
     store.add(&granted_in(&store, "three"), expired).unwrap();
     let lines = fs::read_to_string(user.path().join("grants.jsonl")).unwrap();

@@ -147,9 +147,7 @@ fn as_approval(answer: QueuedAnswer, request: &ApprovalRequest) -> Option<Approv
     match answer {
         QueuedAnswer::Denied { by, reason } => Some(ApprovalAnswer::Denied { by, reason }),
         QueuedAnswer::Aborted { by, reason } => Some(ApprovalAnswer::Aborted { by, reason }),
-        QueuedAnswer::Granted { scope, by } if request.scopes.iter().any(|offer| offer.scope == scope) => {
-            Some(ApprovalAnswer::Granted { scope, by })
-        }
+        QueuedAnswer::Granted { scope, by } if request.offers(scope) => Some(ApprovalAnswer::Granted { scope, by }),
         QueuedAnswer::Granted { by, .. } => {
             let reason = Some("The answer has a wider scope than any that was offered.".into());
             Some(ApprovalAnswer::Denied { by, reason })

@@ -4,18 +4,20 @@ use anstyle::Style;
 use anyhow::{Result, bail};
 use jiff::Timestamp;
 use toolgate_contract::{ApprovalScope, Durability};
-use toolgate_journal::{Grant, GrantStore};
+use toolgate_journal::{Grant, GrantStore, Revocation};
 use toolgate_runtime::GrantView;
 use toolgate_workspace::WorkspaceLocation;
 
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, TextTable, paint, plain};
-use crate::workspace::warn;
+use crate::workspace::{person_name, warn};
 
 /// The grants that a command is about.
 pub(super) struct GrantChoice {
     /// Those of all workspaces, not of this one alone.
     pub(super) everywhere: bool,
+    /// Those that were revoked instead of those that apply.
+    pub(super) revoked: bool,
     pub(super) as_json: bool,
 }
 
@@ -27,7 +29,9 @@ pub(super) fn list(location: &WorkspaceLocation, choice: &GrantChoice) -> Result
         return Ok(Exit::Ok);
     }
     if grants.is_empty() {
-        anstream::println!("Nothing is approved for longer than one call.");
+        let words =
+            if choice.revoked { "Nothing was revoked." } else { "Nothing is approved for longer than one call." };
+        anstream::println!("{words}");
         return Ok(Exit::Ok);
     }
     let mut table = TextTable::new(&["GRANT", "SCOPE", "SINCE", "UNTIL", "BY"]);
@@ -39,7 +43,14 @@ pub(super) fn list(location: &WorkspaceLocation, choice: &GrantChoice) -> Result
             (grant.until.map_or_else(|| "unlimited".to_owned(), to_the_minute), Style::new()),
             (plain(&grant.by), Style::new()),
         ]);
-        table.below([plain(&grant.what), format!("reaches {}", plain(&grant.reach))]);
+        let reach = match &grant.revoked {
+            None => format!("reaches {}", plain(&grant.reach)),
+            Some(by) => {
+                let revoked = format!("revoked {} by {}", to_the_minute(by.at), plain(&by.by));
+                format!("reached {}; {revoked}", plain(&grant.reach))
+            }
+        };
+        table.below([plain(&grant.what), reach]);
     }
     table.print();
     anstream::println!("{}", paint(DIM, "Times are UTC. `toolgate approvals revoke GRANT` takes one back."));
@@ -63,7 +74,8 @@ pub(super) fn revoke(location: &WorkspaceLocation, ids: &[String], choice: &Gran
         chosen.extend(&live);
     }
     let is_chosen = |grant: &Grant| chosen.iter().any(|one| one.id == grant.id && one.workspace == grant.workspace);
-    let revoked: Vec<GrantView> = store.remove(is_chosen)?.into_iter().map(GrantView::from).collect();
+    let revocation = Revocation { by: person_name(), at: Timestamp::now() };
+    let revoked: Vec<GrantView> = store.revoke(&revocation, is_chosen)?.into_iter().map(GrantView::from).collect();
     if choice.as_json {
         anstream::println!("{}", serde_json::to_string(&revoked)?);
     } else if revoked.is_empty() {
@@ -84,6 +96,11 @@ fn store(location: &WorkspaceLocation) -> Result<GrantStore> {
 
 fn live(store: &GrantStore, choice: &GrantChoice) -> Result<Vec<Grant>> {
     let now = Timestamp::now();
+    if choice.revoked {
+        let mut revoked = store.revoked(now)?;
+        revoked.retain(|grant| choice.everywhere || store.is_here(grant));
+        return Ok(revoked);
+    }
     let loaded = if choice.everywhere { store.everywhere(now)? } else { store.grants(now)? };
     loaded.warnings.iter().for_each(|warning| warn(warning));
     Ok(loaded.grants)

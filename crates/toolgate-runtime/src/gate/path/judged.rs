@@ -73,6 +73,11 @@ impl<'a> Judged<'a> {
             answer = record.session.ask(&request) => answer,
         };
         match answer {
+            ApprovalAnswer::Granted { scope, by } if !request.offers(scope) => {
+                let reason = Some("The answer reaches farther than any that was offered.".to_owned());
+                record.write(EventPayload::ApprovalDenied { by: by.clone(), reason: reason.clone() })?;
+                Err(refused(&record.call.name, &by, reason))
+            }
             ApprovalAnswer::Granted { scope, by } => {
                 record.write(EventPayload::ApprovalGranted { scope, by: by.clone() })?;
                 self.remember(scope, by, asked, &request)?;
@@ -178,6 +183,7 @@ impl<'a> Judged<'a> {
             session: session.id.clone(),
             session_continues: session.waits,
             tool_call_id: record.call.tool_call_id.clone(),
+            revoked: None,
         })
     }
 }
