@@ -37,6 +37,7 @@ pub(super) async fn perform(record: Box<CallRecord<'_>>) -> (Reply, StepTimings)
         return Outcome::from(record.stopped(error)).finish();
     }
     let outcome = attempt(record, Request::Stated).await.unwrap_or_else(Outcome::from);
+    let outcome = outcome.without_hopeless_requests();
     match outcome.missing() {
         missing if missing.is_empty() => outcome,
         missing => outcome.retry(missing).await,
