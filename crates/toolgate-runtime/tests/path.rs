@@ -296,6 +296,15 @@ async fn a_person_may_abort_the_run() {
 }
 
 #[tokio::test]
+async fn a_reply_says_that_nobody_is_asked() {
+    for (preset, said) in [("full", json!("not_held")), ("workspace", Value::Null)] {
+        let (world, _) = world(&format!("preset = '{preset}'"));
+        let reply = serde_json::to_value(world.perform("read", json!({"path": "a.txt"})).await).unwrap();
+        assert_eq!(reply["enforced"]["approvals"], said, "{preset}");
+    }
+}
+
+#[tokio::test]
 async fn arguments_with_a_secret_are_replayed_from_a_private_file() {
     let (world, _) = world("[[rules]]\ndecision = 'ask'\ntool = 'display'");
     let reply = world.perform("display", json!({"content": "API_TOKEN=abcdef123456"})).await;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_changes::{ChangeLog, ChangeOptions, Undo, WorkspaceChanges};
-use toolgate_config::{OverlayMode, Settings};
+use toolgate_config::{OverlayMode, Preset, Settings};
 use toolgate_contract::{AnyTool, Clock, Files, HiddenPaths, ProcessLauncher, RootAccess, RunFacts};
 use toolgate_journal::{GrantStore, Indexer, JournalError, RunOptions, StateDirectory};
 use toolgate_policy::{CompiledConfig, PathContext, Policy};
@@ -24,6 +24,11 @@ use crate::options::{WarningSink, WorkspaceOptions};
 use crate::sandbox_profile::{root_directories, sandboxed_processes};
 use crate::skill_directories::skill_directories;
 use crate::stores::Stores;
+
+/// What the preset `full` means, for the person who starts something with it.
+pub const FULL_WARNING: &str = "The preset `full` is in force: nobody is asked before files are deleted, hosts are \
+                                reached or history is rewritten, and calls may run commands without a sandbox. Only \
+                                denies still hold.";
 
 /// Everything that a call needs, opened once: the gate, the record, and the approval queue of one workspace.
 pub struct Workspace {
@@ -55,6 +60,9 @@ impl Workspace {
     pub fn open(location: &WorkspaceLocation, options: WorkspaceOptions) -> Result<Self, WorkspaceError> {
         let CompiledConfig { policy, settings, warnings, .. } = location.load()?;
         warnings.iter().for_each(|warning| (options.warn)(warning));
+        if policy.preset() == Preset::Full {
+            (options.warn)(FULL_WARNING);
+        }
         let facts = run_facts(location, &policy);
         let (state, stores) = (location.state()?, Stores::of(location, &settings));
         let run_options = RunOptions {
@@ -95,6 +103,11 @@ impl Workspace {
         change(&mut parts);
         self.gate = Arc::new(Gate::new(parts));
         self
+    }
+
+    /// What everybody who uses the workspace has to know of its policy, if there is something.
+    pub fn warning(&self) -> Option<&'static str> {
+        (self.gate.policy().preset() == Preset::Full).then_some(FULL_WARNING)
     }
 
     /// Waits until the index has what was recorded. The journals have it already, so a failure loses nothing.

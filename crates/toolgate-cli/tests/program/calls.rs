@@ -215,6 +215,35 @@ fn a_call_is_recorded_with_the_arguments_that_it_came_with() {
 }
 
 #[test]
+fn a_call_that_runs_a_command_exits_as_the_command_does() {
+    let world = World::new();
+    for (command, code) in [("true", 0), ("exit 1", 1), ("exit 7", 7), ("kill -9 $$", 137)] {
+        let args = json!({ "command": command }).to_string();
+        let said = world.run(&["--json", "call", "shell", &args]);
+        assert_eq!(said.code, code, "{command}: {said:?}");
+        let reply = said.json();
+        assert_eq!(
+            (&reply["ok"], &reply["payload"]["exit_code"]),
+            (&json!(true), &json!(code)),
+            "the call did its work"
+        );
+    }
+}
+
+#[test]
+fn the_preset_full_is_loud() {
+    let world = World::new();
+    let warning = "The preset `full` is in force: nobody is asked";
+    let said = world.run(&["--preset", "full", "call", "read", r#"{"path":"hello.txt"}"#]);
+    assert!(said.err.contains(warning), "{said:?}");
+    assert!(!world.run(&["call", "read", r#"{"path":"hello.txt"}"#]).err.contains(warning));
+    let doctor = world.run(&["--preset", "full", "doctor"]);
+    assert!(doctor.out.contains(warning), "{doctor:?}");
+    let json = world.run(&["--json", "--preset", "full", "call", "read", r#"{"path":"hello.txt"}"#]).json();
+    assert_eq!(json["enforced"]["approvals"], "not_held", "{json}");
+}
+
+#[test]
 fn what_a_command_deletes_is_among_what_it_will_do() {
     let world = World::new();
     let said = world.run(&["--json", "call", "shell", r#"{"command":"echo x; rm -f hello.txt"}"#]).json();

@@ -2,8 +2,9 @@
 //! record, reply.
 
 use serde_json::{Value, json};
+use toolgate_config::Preset;
 use toolgate_contract::{
-    CallEnding, Decision, DeniedAccess, Effect, ErrorCode, Event, EventPayload, OmittedText,
+    CallEnding, Decision, DeniedAccess, Effect, ErrorCode, Event, EventPayload, Guarantee, GuaranteeLevel, OmittedText,
     Reply, ReplyArtifacts, Right, ToolError, Truncated,
 };
 
@@ -92,6 +93,9 @@ impl Outcome<'_> {
     /// Redacts, trims, records and replies.
     pub(super) fn finish(mut self) -> (Reply, StepTimings) {
         let mut truncated = None;
+        if self.record.gate.parts.policy.preset() == Preset::Full {
+            self.record.tally.enforced.0.insert(Guarantee::Approvals, GuaranteeLevel::NotHeld);
+        }
         let shown = self.result.and_then(|mut payload| {
             let record = &mut self.record;
             report_denied(&mut payload, &record.tally.denied);
