@@ -45,7 +45,7 @@ pub struct GrantView {
 impl From<Grant> for GrantView {
     fn from(grant: Grant) -> Self {
         Self {
-            what: format!("`{}` may {}", grant.tool, what_is_granted(&grant.effects)),
+            what: what_is_granted(&grant.tool, &grant.effects),
             reach: reach(&grant),
             id: grant.id,
             tool: grant.tool,

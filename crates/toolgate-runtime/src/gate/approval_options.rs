@@ -4,6 +4,7 @@
 use jiff::{SignedDuration, Timestamp};
 use toolgate_config::GrantDays;
 use toolgate_contract::{ApprovalScope, Effect};
+use toolgate_policy::is_instruction_kind;
 
 use super::call_record::CallRecord;
 use crate::approval::ApprovalOption;
@@ -17,7 +18,7 @@ pub(super) fn approval_options(
 ) -> Vec<ApprovalOption> {
     let (session, settings) = (record.session, &record.gate.parts.settings);
     let now = record.gate.parts.clock.now();
-    let what = record.clean(&format!("`{}` may {}", record.call.name, what_is_granted(asked)));
+    let what = record.clean(&what_is_granted(&record.call.name, asked));
     let mut options = vec![ApprovalOption { scope: ApprovalScope::Call, grants: "this one call".into(), until: None }];
     let hours = settings.grant_session_hours;
     if let (1.., Some(until)) = (hours, later(now, hours.saturating_mul(60 * 60))) {
@@ -63,8 +64,21 @@ fn counted(number: u64, unit: &str) -> String {
     format!("{number} {unit}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Everything that would be granted; hosts are listed together, since each is connected to in the same way.
-pub(crate) fn what_is_granted(asked: &[Effect]) -> String {
+/// What would be granted to whom. A kind of instruction files is granted to every tool, everything else to this one.
+pub(crate) fn what_is_granted(tool: &str, asked: &[Effect]) -> String {
+    let is_kind = |effect: &Effect| matches!(effect, Effect::Write { path } if is_instruction_kind(path));
+    let (kinds, rest): (Vec<Effect>, Vec<Effect>) = asked.iter().cloned().partition(is_kind);
+    let own = format!("`{tool}` may {}", in_words_all(&rest));
+    let of_every_tool = format!("every tool may {}", in_words_all(&kinds));
+    match (kinds.is_empty(), rest.is_empty()) {
+        (true, _) => own,
+        (false, true) => of_every_tool,
+        (false, false) => format!("{own}, and {of_every_tool}"),
+    }
+}
+
+/// Effects in words; hosts are listed together, since each is connected to in the same way.
+fn in_words_all(asked: &[Effect]) -> String {
     let is_host = |effect: &&Effect| matches!(effect, Effect::Connect { .. });
     let mut what: Vec<String> = asked.iter().filter(|effect| !is_host(effect)).map(in_words).collect();
     let hosts: Vec<String> = asked.iter().filter_map(host_and_port).collect();
@@ -91,5 +105,26 @@ fn in_words(effect: &Effect) -> String {
             None => format!("run `{command}` (exactly this)"),
         },
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_granted_says_to_whom() {
+        let kind = toolgate_policy::instruction_kind("AGENTS.md").unwrap().name.as_str();
+        for (asked, expected) in [
+            (vec![Effect::delete("a")], "`write` may delete a".to_owned()),
+            (vec![Effect::write(kind)], format!("every tool may write {kind}")),
+            (
+                vec![Effect::write(kind), Effect::delete("a")],
+                format!("`write` may delete a, and every tool may write {kind}"),
+            ),
+            (vec![], "`write` may be called".to_owned()),
+        ] {
+            assert_eq!(what_is_granted("write", &asked), expected);
+        }
     }
 }
