@@ -203,6 +203,9 @@ impl AgentLoop {
 
     /// Checks turns, time, tokens and cancellation.
     fn check_task_limits(&self) -> Result<(), EarlyStop> {
+        if let Some(by) = self.session.aborted_by() {
+            return Err(EarlyStop::new(FinishReason::Cancelled, format!("{by} aborted the run.")));
+        }
         if self.cancel.is_cancelled() {
             return Err(cancelled());
         }

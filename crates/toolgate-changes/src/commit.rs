@@ -102,9 +102,10 @@ impl PreparedCall for PreparedCommit {
         self.choice.chosen.iter().flat_map(effects).collect()
     }
 
-    fn preview(&self, _hands: &dyn Hands) -> Option<Preview> {
+    fn preview(&self, _hands: &dyn Hands) -> Result<Option<Preview>, ToolError> {
         let (staged, files) = (self.staged.as_ref(), self.workspace.files.as_ref());
-        Some(Preview { diff: diff_of(&self.choice.chosen, staged, files, self.workspace.options.differ.as_deref()?) })
+        let differ = self.workspace.options.differ.as_deref();
+        Ok(differ.map(|differ| Preview { diff: diff_of(&self.choice.chosen, staged, files, differ) }))
     }
 
     fn run<'a>(self: Box<Self>, hands: &'a dyn Hands) -> BoxFuture<'a, Result<Value, ToolError>> {

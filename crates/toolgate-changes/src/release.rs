@@ -123,9 +123,9 @@ impl PreparedCall for PreparedRelease {
         vec![Effect::Restore { path: self.args.path.clone(), access: self.access() }]
     }
 
-    fn preview(&self, _hands: &dyn Hands) -> Option<Preview> {
+    fn preview(&self, _hands: &dyn Hands) -> Result<Option<Preview>, ToolError> {
         let sign = if self.content.is_some() { '+' } else { '-' };
-        Some(Preview { diff: format!("{sign}{} ({})\n", self.args.path, self.change.reason) })
+        Ok(Some(Preview { diff: format!("{sign}{} ({})\n", self.args.path, self.change.reason) }))
     }
 
     fn run<'a>(self: Box<Self>, hands: &'a dyn Hands) -> BoxFuture<'a, Result<Value, ToolError>> {

@@ -170,12 +170,12 @@ impl PreparedCall for PreparedUndo {
         self.found.iter().flat_map(effects).collect()
     }
 
-    fn preview(&self, _hands: &dyn Hands) -> Option<Preview> {
+    fn preview(&self, _hands: &dyn Hands) -> Result<Option<Preview>, ToolError> {
         let line = |change: &Change| match &change.before {
             Some(_) => format!(" {} as it was before\n", change.path),
             None => format!("-{}\n", change.path),
         };
-        Some(Preview { diff: self.found.iter().map(|found| line(&found.change)).collect() })
+        Ok(Some(Preview { diff: self.found.iter().map(|found| line(&found.change)).collect() }))
     }
 
     fn run<'a>(self: Box<Self>, hands: &'a dyn Hands) -> BoxFuture<'a, Result<Value, ToolError>> {

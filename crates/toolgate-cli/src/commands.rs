@@ -73,7 +73,8 @@ Exit codes:
   3  policy or a person said no
   4  a person has to approve first
   5  the database that hosts share isn't available
-  130  it was interrupted
+  130  it was interrupted, or a person aborted the run
+  `toolgate call shell` exits with the command's own code, once the command ran
   `toolgate run --help` has those of a task that ends without an answer";
 
 /// Options that every subcommand takes.

@@ -26,9 +26,14 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// The code for a reply.
+    /// The code for a reply. A command that ran gives its own, as a shell would.
     pub(crate) fn of_reply(reply: &Reply) -> Self {
-        reply.error.as_ref().map_or(Self::Ok, Self::of_tool_error)
+        let of_command = || reply.payload.as_ref()?.get("exit_code")?.as_i64();
+        match (&reply.error, of_command()) {
+            (Some(error), _) => Self::of_tool_error(error),
+            (None, None | Some(0)) => Self::Ok,
+            (None, Some(code)) => u8::try_from(code).map_or(Self::Failed, Self::Code),
+        }
     }
 
     pub(crate) fn of_tool_error(error: &ToolError) -> Self {

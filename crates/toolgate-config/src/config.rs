@@ -49,7 +49,7 @@ pub struct Config {
     pub redact: RedactConfig,
     /// How skills are used.
     pub skills: SkillsConfig,
-    /// How long approvals are waited for.
+    /// How long approvals are waited for, and how long they last.
     pub approvals: ApprovalsConfig,
     /// Where rows and tasks are kept.
     pub store: StoreConfig,
@@ -173,13 +173,42 @@ pub struct UndoConfig {
     pub quota_bytes: Option<u64>,
 }
 
-/// `[approvals]`: how long approvals are waited for.
+/// `[approvals]`: how long approvals are waited for, and how long they last.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ApprovalsConfig {
     /// Seconds that a call waits in the approval queue where its front end has nobody to ask; with 0 it is refused at
     /// once.
     pub wait_seconds: Option<u64>,
+    /// Hours after which a grant for a run or a session ends at the latest; with 0 there are none.
+    pub session_hours: Option<u64>,
+    /// Days after which a grant for "always" ends; with 0 there are none.
+    pub always_days: Option<GrantDays>,
+}
+
+/// How long a grant for "always" lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GrantDays {
+    /// This many days.
+    Days(u64),
+    /// Without an end: `"unlimited"`.
+    Unlimited,
+}
+
+impl<'de> Deserialize<'de> for GrantDays {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Number(u64),
+            Word(String),
+        }
+        match Written::deserialize(from) {
+            Ok(Written::Number(days)) => Ok(Self::Days(days)),
+            Ok(Written::Word(word)) if word == "unlimited" => Ok(Self::Unlimited),
+            _ => Err(serde::de::Error::custom("expected a whole number of days, or \"unlimited\"")),
+        }
+    }
 }
 
 /// `[store]`: where rows and tasks are kept, beside the record itself.

@@ -135,14 +135,3 @@ pub fn read_optional(file: &Path) -> Result<Option<String>, ConfigFileError> {
         Err(error) => Err(ConfigFileError::Unreadable(file.to_owned(), error)),
     }
 }
-
-/// Appends rules that were approved with "always" to the user's file, unless the file couldn't be read afterwards.
-pub fn append_rules(file: &Path, rules: &str) -> Result<(), ConfigFileError> {
-    let mut text = read_optional(file)?.unwrap_or_default();
-    if !text.is_empty() && !text.ends_with('\n') {
-        text.push('\n');
-    }
-    text = format!("{text}\n# approved with \"always\"\n{}\n", rules.trim());
-    Config::parse(&text, &file.display().to_string())?;
-    trust::replace(file, text.as_bytes())
-}

@@ -26,12 +26,12 @@ mod testing;
 pub mod trust;
 
 pub use config::{
-    ApprovalsConfig, AuditConfig, CommandsConfig, Config, FetchConfig, LimitsConfig, NetworkConfig, OverlayMode,
-    ProcessesConfig, RedactConfig, RootConfig, RuleConfig, SensitiveConfig, SkillsConfig, StoreConfig, StoreUrl,
-    ToolLimitsConfig, ToolsConfig, UndoConfig, UnknownCommandAction,
+    ApprovalsConfig, AuditConfig, CommandsConfig, Config, FetchConfig, GrantDays, LimitsConfig, NetworkConfig,
+    OverlayMode, ProcessesConfig, RedactConfig, RootConfig, RuleConfig, SensitiveConfig, SkillsConfig, StoreConfig,
+    StoreUrl, ToolLimitsConfig, ToolsConfig, UndoConfig, UnknownCommandAction,
 };
 pub use error::{ConfigError, ConfigFault};
-pub use files::{ConfigFileError, ConfigPaths, WORKSPACE_FILE, append_rules, read_optional};
+pub use files::{ConfigFileError, ConfigPaths, WORKSPACE_FILE, read_optional};
 pub use flags::FlagLayer;
 pub use layer::{ConfigLayer, UNTIL_TRUSTED};
 pub use preset::{Preset, choose_preset};

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use toolgate_contract::{AllowedTools, Durability, Layer, QuarantineMode, Tier};
 
-use crate::config::{Config, OverlayMode, RootConfig, RuleConfig, StoreUrl, ToolLimitsConfig, UnknownCommandAction};
+use crate::config::{
+    Config, GrantDays, OverlayMode, RootConfig, RuleConfig, StoreUrl, ToolLimitsConfig, UnknownCommandAction,
+};
 use crate::layer::ConfigLayer;
 use crate::preset::Preset;
 
@@ -263,6 +265,31 @@ impl SettingValue for u64 {
 
     fn looser_wording(&self, name: &str) -> String {
         format!("a higher limit (`{} = {self}`)", field(name))
+    }
+}
+
+impl SettingValue for GrantDays {
+    fn type_name() -> String {
+        "whole number, `\"unlimited\"`".into()
+    }
+
+    fn as_toml(&self) -> String {
+        match self {
+            Self::Days(days) => days.to_string(),
+            Self::Unlimited => "\"unlimited\"".into(),
+        }
+    }
+
+    fn is_looser_than(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Days(days), Self::Days(others)) => days > others,
+            (Self::Unlimited, Self::Days(_)) => true,
+            (_, Self::Unlimited) => false,
+        }
+    }
+
+    fn looser_wording(&self, name: &str) -> String {
+        format!("a higher limit (`{} = {}`)", field(name), self.as_toml())
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{AllowedTools, Durability, QuarantineMode, Tier, TokenUsage};
 
-use crate::config::{OverlayMode, RootConfig, StoreConfig, UnknownCommandAction};
+use crate::config::{GrantDays, OverlayMode, RootConfig, StoreConfig, UnknownCommandAction};
 use crate::table::{
     LIMITS_BYTES, LIMITS_LINE_CHARS, LIMITS_LINES, LIMITS_TIMEOUT_SECONDS, PROCESSES_MOST, PROCESSES_OUTPUT_BYTES,
     PROCESSES_TIMEOUT_SECONDS,
@@ -52,6 +52,10 @@ pub struct Settings {
     pub allowed_tools: AllowedTools,
     /// Seconds that a call waits in the approval queue where its front end has nobody to ask.
     pub approval_wait_seconds: u64,
+    /// Hours after which a grant for a run or a session ends at the latest.
+    pub grant_session_hours: u64,
+    /// Days after which a grant for "always" ends.
+    pub grant_always_days: GrantDays,
     /// Where rows and tasks are kept.
     pub store: StoreConfig,
     /// The model that agents work with.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use toolgate_contract::{AllowedTools, Durability, QuarantineMode, Tier};
 
-use crate::config::{OverlayMode, RootConfig, RuleConfig, StoreUrl, ToolLimitsConfig, UnknownCommandAction};
+use crate::config::{GrantDays, OverlayMode, RootConfig, RuleConfig, StoreUrl, ToolLimitsConfig, UnknownCommandAction};
 use crate::preset::Preset;
 use crate::setting::{LayerRule, Setting, SettingRow};
 
@@ -118,6 +118,12 @@ settings! {
 
     APPROVALS_WAIT_SECONDS: u64 = 0, "approvals.wait_seconds", Strongest, |config| config.approvals.wait_seconds,
         "Seconds that a call waits in the approval queue where its front end has nobody to ask. With 0 it is refused at once.";
+    APPROVALS_SESSION_HOURS: u64 = 12, "approvals.session_hours", TightenBeyondWorkspace,
+        |config| config.approvals.session_hours,
+        "Hours after which an approval for a run or a session ends, if the run or the session hasn't ended before. With 0 neither can be chosen.";
+    APPROVALS_ALWAYS_DAYS: GrantDays = GrantDays::Days(30), "approvals.always_days", TightenBeyondWorkspace,
+        |config| config.approvals.always_days,
+        "Days after which an approval for \"always\" ends. With 0 it can't be chosen; only `\"unlimited\"` has no end.";
 
     STORE_URL: Option<StoreUrl> = None, "store.url", Strongest, |config| config.store.url.clone().map(Some),
         "A PostgreSQL database that many hosts share for rows and tasks; `sslmode` and `sslrootcert` in it say how to encrypt. Without it they are files beside the record.";

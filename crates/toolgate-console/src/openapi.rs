@@ -102,6 +102,10 @@ fn approval_and_output_operations(table: &mut OperationTable<'_>) {
     table
         .add("post", "/v1/approvals/{id}", "Answer it. The first answer counts.", 204)
         .takes::<schemas::ApprovalAnswerBody>();
+    let grants = "Approvals that reach beyond one call: of the workspace, or of the session.";
+    table.get("/v1/grants", grants, 200, None).answer_as::<schemas::GrantList>();
+    let revoke = "Revoke one. What reaches every session, only the owner revokes.";
+    table.add("delete", "/v1/grants/{id}", revoke, 204);
     table.get("/v1/questions", "Questions of agents that wait.", 200, None).answer_as::<schemas::QuestionList>();
     table
         .add("post", "/v1/questions/{id}", "Answer one. The first answer counts.", 204)

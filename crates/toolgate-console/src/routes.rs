@@ -5,6 +5,7 @@ mod artifacts;
 mod calls;
 mod changes;
 mod events;
+mod grants;
 mod inbox;
 mod info;
 mod questions;
@@ -33,6 +34,7 @@ pub(crate) mod schemas {
     pub(crate) use super::calls::{AcceptedCall, CallQuery};
     pub(crate) use super::changes::ChangesQuery;
     pub(crate) use super::events::EventsQuery;
+    pub(crate) use super::grants::GrantList;
     pub(crate) use super::inbox::TasksQuery;
     pub(crate) use super::questions::{QuestionAnswerBody, QuestionList};
     pub(crate) use super::runs::RunsQuery;
@@ -57,6 +59,8 @@ pub(crate) fn all() -> Router<Arc<ServerState>> {
         .route("/v1/runs/{id}/events", get(events::show))
         .route("/v1/approvals", get(approvals::list))
         .route("/v1/approvals/{id}", get(approvals::show).post(approvals::answer))
+        .route("/v1/grants", get(grants::list))
+        .route("/v1/grants/{id}", delete(grants::revoke))
         .route("/v1/questions", get(questions::list))
         .route("/v1/questions/{id}", post(questions::answer))
         .route("/v1/artifacts/{id}", get(artifacts::show))

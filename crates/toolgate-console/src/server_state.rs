@@ -43,7 +43,7 @@ pub(crate) struct ServerState {
     calls: Arc<Semaphore>,
 }
 
-/// The owner's session. Its grants hold for every server that the owner starts.
+/// The owner's session.
 const OWNER_SESSION: &str = "http";
 
 impl ServerState {

@@ -38,6 +38,15 @@ impl From<&Denial> for DeniedAccess {
 }
 
 impl DeniedAccess {
+    /// Stops suggesting to ask for a right, because policy denies it anyway, for this reason.
+    pub fn withdraw(&mut self, right: &str, why: &str) {
+        let before = self.request.len();
+        self.request.retain(|request| request != right);
+        if self.request.is_empty() && before > 0 {
+            self.next = Some(format!("Work without it; asking for it won't help. {why}"));
+        }
+    }
+
     /// What to do now instead of asking for it, since that was answered already; after a no it isn't worth asking again.
     pub fn answered(&mut self, next: &str, is_refused: bool) {
         if self.request.is_empty() {

@@ -91,7 +91,8 @@ codes! {
     PatchMismatch "patch_mismatch" ToolExec "Read the file again and make the patch from its present text.";
     /// It took too long.
     Timeout "timeout" Timeout "Do less in one call, or ask for a longer timeout.";
-    /// The command ended with a nonzero exit code.
+    /// A command that a tool needs for its own result ended with a nonzero exit code. Not for tools that run the
+    /// caller's command: their call succeeds, and the exit code is part of the payload.
     ExitNonzero "exit_nonzero" ToolExec "Read the output for the cause.";
     /// The sandbox denied it.
     SandboxDenied "sandbox_denied" Policy "Stay within the granted paths, or say what more is needed and why.";

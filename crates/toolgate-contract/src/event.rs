@@ -41,7 +41,7 @@ pub enum ApprovalScope {
     Run,
     /// What the call touches, for the rest of the session.
     Session,
-    /// Permanently: a rule in the user's configuration.
+    /// What the call touches, in every session of the workspace.
     Always,
 }
 
@@ -150,6 +150,15 @@ pub enum EventPayload {
     #[serde(rename = "approval_denied")]
     ApprovalDenied {
         /// Who denied.
+        by: String,
+        /// The person's reason.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        reason: Option<String>,
+    },
+    /// A person ended the run: its other calls are cancelled, and no more are made.
+    #[serde(rename = "run.aborted")]
+    RunAborted {
+        /// Who ended it.
         by: String,
         /// The person's reason.
         #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -381,7 +390,7 @@ pub struct MisreadCommand {
 /// A request that a front end rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedRequest {
-    /// The front end: `http`, `mcp`.
+    /// Who rejected it: `http`, `mcp`, or the `gate` itself.
     pub door: String,
     /// The reason, as a code for programs.
     pub code: String,

@@ -14,7 +14,8 @@ use crate::{FoldedDirectory, ToolError};
 pub struct Reply {
     /// The call that this answers.
     pub tool_call_id: String,
-    /// Whether the call succeeded.
+    /// Whether the call succeeded: the tool did what it was called for. A command that ran until it ended counts as that,
+    /// whatever its exit code.
     pub ok: bool,
     /// The result, by the tool's return schema.
     pub payload: Option<Value>,
@@ -30,6 +31,23 @@ pub struct Reply {
     pub redacted: bool,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
+}
+
+impl Reply {
+    /// The reply to a call that was refused before anything was known of it.
+    pub fn refused(tool_call_id: String, error: ToolError) -> Self {
+        Self {
+            tool_call_id,
+            ok: false,
+            payload: None,
+            error: Some(error),
+            artifacts: ReplyArtifacts::default(),
+            enforced: Enforced::default(),
+            truncated: None,
+            redacted: false,
+            duration_ms: 0,
+        }
+    }
 }
 
 /// What a call left behind.
@@ -104,6 +122,8 @@ pub enum Guarantee {
     Environment,
     /// Files that policy hides in the workspace couldn't be read, and it is known whether a process opened them.
     Secrets,
+    /// A person is asked before risky actions. Listed only where that isn't so, which is with the preset `full`.
+    Approvals,
     /// A process's changes in the workspace can be undone: held if its changes are staged until it has ended, partly if
     /// a snapshot of bounded size was taken before.
     Undo,

@@ -37,9 +37,10 @@ pub trait Tool: Send + Sync + 'static {
     /// Runs the call, with no access but its hands.
     fn run(&self, args: Self::Args, hands: &dyn Hands) -> impl Future<Output = Result<Self::Output, ToolError>> + Send;
 
-    /// What the call would change, for the person who is asked. Only reads.
-    fn preview(&self, _args: &Self::Args, _hands: &dyn Hands) -> Option<Preview> {
-        None
+    /// What the call would change, for the person who is asked. Only reads. An error is that of a call that can't
+    /// succeed, such as one for a file that doesn't exist: then nobody is asked.
+    fn preview(&self, _args: &Self::Args, _hands: &dyn Hands) -> Result<Option<Preview>, ToolError> {
+        Ok(None)
     }
 
     /// How calls for older major versions are converted, or why they no longer can be.
@@ -56,7 +57,7 @@ pub trait Tool: Send + Sync + 'static {
 /// What a call would change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preview {
-    /// A unified diff.
+    /// A unified diff; for what is deleted or moved as a whole, its paths and sizes.
     pub diff: String,
 }
 
@@ -93,8 +94,8 @@ pub trait AnyTool: Send + Sync {
 pub trait PreparedCall: Send + Sync {
     /// What the call will touch.
     fn effects(&self) -> Vec<Effect>;
-    /// What the call would change.
-    fn preview(&self, hands: &dyn Hands) -> Option<Preview>;
+    /// What the call would change; an error if it can't succeed.
+    fn preview(&self, hands: &dyn Hands) -> Result<Option<Preview>, ToolError>;
     /// Runs the call.
     fn run<'a>(self: Box<Self>, hands: &'a dyn Hands) -> BoxFuture<'a, Result<Value, ToolError>>;
 }
@@ -184,7 +185,7 @@ impl<T: Tool> PreparedCall for DecodedCall<T> {
         self.tool.effects(&self.args)
     }
 
-    fn preview(&self, hands: &dyn Hands) -> Option<Preview> {
+    fn preview(&self, hands: &dyn Hands) -> Result<Option<Preview>, ToolError> {
         self.tool.preview(&self.args, hands)
     }
 

@@ -192,6 +192,7 @@ fn every_event_reads_back_as_it_was_written() {
         EventPayload::ApprovalRequired { tool: "write".into(), reason: "why".into(), effects: effects() },
         EventPayload::ApprovalGranted { scope: ApprovalScope::Always, by: "ada".into() },
         EventPayload::ApprovalDenied { by: "ada".into(), reason: Some("no".into()) },
+        EventPayload::RunAborted { by: "ada".into(), reason: Some("wrong place".into()) },
         EventPayload::RequestRefused(RefusedRequest {
             door: "http".into(),
             code: "unauthorized".into(),

@@ -61,6 +61,14 @@ pub enum QueuedAnswer {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         reason: Option<String>,
     },
+    /// Refused, and the whole run ends.
+    Aborted {
+        /// Who answered.
+        by: String,
+        /// Their reason.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        reason: Option<String>,
+    },
     /// A text answer, to a question that the agent asked.
     Said {
         /// The label of the chosen option, or free text.

@@ -3,11 +3,14 @@
 //! into a file of its own, or refused; it is never silently repaired.
 
 use parking_lot::Mutex;
+use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::ops::Range;
 use std::sync::Arc;
 
 use rustix::fs::OFlags;
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toolgate_contract::{Clock, Durability, Event, EventPayload};
 
@@ -41,6 +44,10 @@ pub struct Journal {
 struct AppendState {
     tip: Tip,
     buffer: Vec<u8>,
+    /// The ids of calls that were made in this run.
+    calls: HashSet<String>,
+    /// Parts of the file that others wrote, in which the ids of calls weren't looked for yet.
+    unread: Vec<Range<u64>>,
 }
 
 impl Journal {
@@ -81,7 +88,12 @@ impl Journal {
     }
 
     fn with(directory: Arc<DirectoryHandle>, events: File, head: File, run: &str, options: &RunOptions) -> Self {
-        let state = Mutex::new(AppendState { tip: Tip::START, buffer: Vec::with_capacity(BUFFER) });
+        let state = Mutex::new(AppendState {
+            tip: Tip::START,
+            buffer: Vec::with_capacity(BUFFER),
+            calls: HashSet::new(),
+            unread: Vec::new(),
+        });
         let RunOptions { durability, key, clock, indexer, .. } = options.clone();
         Self { run: run.into(), directory, events, head, durability, key, clock, indexer, state }
     }
@@ -96,6 +108,36 @@ impl Journal {
         }
         self.write(&mut state, events)?;
         Ok(state.tip.seq)
+    }
+
+    /// Takes the id of a call for a new call of this run. False if a call of the run has it already, whichever process
+    /// made that call.
+    pub fn claim_call(&self, id: &str) -> Result<bool, JournalError> {
+        let mut state = self.state.lock();
+        let _lock = self.lock()?;
+        let size = self.size()?;
+        if size != state.tip.size {
+            self.catch_up(&mut state, size)?;
+        }
+        for range in std::mem::take(&mut state.unread) {
+            let ids = self.call_ids(range).map_err(|error| self.directory.error("couldn't be read", NAME, error))?;
+            state.calls.extend(ids);
+        }
+        Ok(state.calls.insert(id.to_owned()))
+    }
+
+    /// The ids of the calls that a part of the file is about.
+    fn call_ids(&self, range: Range<u64>) -> io::Result<HashSet<String>> {
+        #[derive(Deserialize)]
+        struct OfCall {
+            tool_call_id: Option<String>,
+        }
+        let mut ids = HashSet::new();
+        for line in BufReader::new(FileRange::new(&self.events, range.start, range.end)).split(b'\n') {
+            // Whether a line is intact was checked when the file was caught up with.
+            ids.extend(serde_json::from_slice::<OfCall>(&line?).ok().and_then(|line| line.tool_call_id));
+        }
+        Ok(ids)
     }
 
     /// The number of the last event that this handle has seen.
@@ -148,6 +190,7 @@ impl Journal {
         let head = self.trusted_head()?;
         // A file that shrank is checked from its beginning, so that the right fault is reported.
         let start = if size < state.tip.size { Tip::START } else { state.tip };
+        state.unread.push(start.size..size);
         let walked = walk(FileRange::new(&self.events, start.size, size), start, Some(&head), self.signer())
             .map_err(|error| self.directory.error("couldn't be read", NAME, error))?;
         match walked.fault {

@@ -101,6 +101,7 @@ fn consequence<'a>(run: &'a str, seq: u64, event: &'a Event) -> Option<(&'static
         | EventPayload::ApprovalRequired { .. }
         | EventPayload::ApprovalGranted { .. }
         | EventPayload::ApprovalDenied { .. }
+        | EventPayload::RunAborted { .. }
         | EventPayload::FilesChanging { .. }
         | EventPayload::RequestRefused(_)
         | EventPayload::Display(_)

@@ -10,9 +10,10 @@ use toolgate_contract::{Clock, Durability, EventPayload, RunFacts, STATE_DIRECTO
 
 use crate::directory::{DirectoryHandle, call_name, check_id};
 use crate::sqlite::replace_damaged;
+use crate::workspace_identity::workspace_identity;
 use crate::{
-    ApprovalQueue, ArtifactStore, BlobStore, ChangeLock, GrantFile, Indexer, Journal, JournalError, Quarantine,
-    RunList, SessionNotes, SigningKey, SnapshotStore, SqliteInbox, SqliteStore, reindex,
+    ApprovalQueue, ArtifactStore, BlobStore, ChangeLock, GrantFile, GrantStore, Indexer, Journal, JournalError,
+    Quarantine, RunList, SessionNotes, SigningKey, SnapshotStore, SqliteInbox, SqliteStore, reindex,
 };
 
 /// The name of the directory, in a run's directory, that holds the private directories of commands.
@@ -54,7 +55,7 @@ pub struct Run {
     pub journal: Arc<Journal>,
     /// Stored output.
     pub artifacts: Arc<ArtifactStore>,
-    /// The grants that apply to this run.
+    /// The grants that were given in this run.
     pub approvals: Arc<GrantFile>,
     directory: Arc<DirectoryHandle>,
     durability: Durability,
@@ -146,11 +147,19 @@ impl StateDirectory {
         Ok(ArtifactStore::new(directory, Durability::Os))
     }
 
-    /// The grants that apply to a session.
-    pub fn session_grants(&self, session: &str, options: &RunOptions) -> Result<GrantFile, JournalError> {
-        check_id("session", session)?;
-        let directory = Arc::new(self.sessions.make(session)?);
-        Ok(GrantFile::new(directory, "grants.jsonl", format!("session {session}"), options))
+    /// The grants that apply in this workspace, among those in the user's state directory.
+    pub fn grants(
+        &self,
+        user_state: &Path,
+        key: SigningKey,
+        durability: Durability,
+    ) -> Result<GrantStore, JournalError> {
+        GrantStore::new(user_state, workspace_identity(&self.directory)?, key, durability)
+    }
+
+    /// Refuses the id of a session that isn't a plain name.
+    pub fn check_session(&self, session: &str) -> Result<(), JournalError> {
+        check_id("session", session)
     }
 
     /// The notes of a session, and those that all sessions share.

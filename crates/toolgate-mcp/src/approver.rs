@@ -5,9 +5,12 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 use toolgate_contract::{ApprovalScope, BoxFuture};
-use toolgate_runtime::{ApprovalAnswer, ApprovalOption, ApprovalRequest, Approver};
+use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver};
 
 use crate::elicitation::{self, Elicitor, escape_control, form_field};
+
+/// The answer that ends the whole run.
+const ABORT: &str = "abort";
 
 impl Approver for Elicitor {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalAnswer> {
@@ -20,21 +23,18 @@ impl Approver for Elicitor {
 
 /// The question as a form.
 fn form(request: &ApprovalRequest, is_stateless: bool) -> Value {
-    let mut answers: Vec<(&str, String)> =
-        request.scopes.iter().map(|offer| (word(offer.scope), format!("Yes: {}", first_line(offer)))).collect();
+    let mut answers: Vec<(&str, String)> = request
+        .scopes
+        .iter()
+        .map(|offer| (word(offer.scope), format!("Yes: {}", escape_control(&offer.grants))))
+        .collect();
     answers.push(("no", "No".to_owned()));
+    answers.push((ABORT, "No, and end this run: its other calls are cancelled, and no more are made".to_owned()));
     let fields = json!({
         "answer": elicitation::choice("May this run?", &answers, is_stateless),
         "reason": { "type": "string", "title": "Why not?", "description": "Told to the model; may be empty." },
     });
     elicitation::form(&words(request), fields, &["answer"])
-}
-
-fn first_line(offer: &ApprovalOption) -> String {
-    match offer.scope {
-        ApprovalScope::Always => "always, by a rule in your configuration (see above)".to_owned(),
-        _ => escape_control(&offer.grants),
-    }
 }
 
 /// Everything that the person needs to decide.
@@ -74,13 +74,12 @@ fn word(scope: ApprovalScope) -> &'static str {
 
 /// Reads the answer. Only an offered scope is a yes; a form that was dismissed is no answer.
 fn read(answer: &Value, request: &ApprovalRequest, by: String) -> ApprovalAnswer {
-    let denied = |by| {
-        let reason = Some(form_field(answer, "reason").to_owned()).filter(|words| !words.is_empty());
-        ApprovalAnswer::Denied { by, reason }
-    };
+    let reason = || Some(form_field(answer, "reason").to_owned()).filter(|words| !words.is_empty());
+    let denied = |by| ApprovalAnswer::Denied { by, reason: reason() };
     match answer.get("action").and_then(Value::as_str) {
         Some("decline") => denied(by),
         Some("accept") if form_field(answer, "answer") == "no" => denied(by),
+        Some("accept") if form_field(answer, "answer") == ABORT => ApprovalAnswer::Aborted { by, reason: reason() },
         Some("accept") => {
             let granted = request.scopes.iter().find(|offer| word(offer.scope) == form_field(answer, "answer"));
             granted.map_or(ApprovalAnswer::Nobody, |offer| ApprovalAnswer::Granted { scope: offer.scope, by })
@@ -92,6 +91,7 @@ fn read(answer: &Value, request: &ApprovalRequest, by: String) -> ApprovalAnswer
 #[cfg(test)]
 mod tests {
     use toolgate_contract::{Effect, Risk};
+    use toolgate_runtime::ApprovalOption;
 
     use super::*;
 
@@ -106,10 +106,11 @@ mod tests {
             effects: vec![Effect::delete("a.txt")],
             preview: Some("--- a/a.txt\n+++ /dev/null\n-hello\n".into()),
             scopes: vec![
-                ApprovalOption { scope: ApprovalScope::Call, grants: "this one call".into() },
+                ApprovalOption { scope: ApprovalScope::Call, grants: "this one call".into(), until: None },
                 ApprovalOption {
                     scope: ApprovalScope::Run,
                     grants: "`delete` may delete a.txt, until this run ends".into(),
+                    until: None,
                 },
             ],
             replay: Some("toolgate call --approve delete".into()),
@@ -138,6 +139,8 @@ mod tests {
             ("accept", "always", ApprovalAnswer::Nobody),
             ("accept", "", ApprovalAnswer::Nobody),
             ("accept", "no", denied.clone()),
+            ("accept", "abort", ApprovalAnswer::Aborted { by: "ada".into(), reason: None }),
+            ("decline", "abort", denied.clone()),
             ("decline", "yes", denied),
             ("cancel", "yes", ApprovalAnswer::Nobody),
             ("", "yes", ApprovalAnswer::Nobody),

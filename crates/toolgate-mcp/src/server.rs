@@ -161,10 +161,11 @@ impl McpServer {
 
     /// How a model should use the tools.
     pub(crate) fn instructions(&self) -> String {
+        let warning = self.workspace.warning().map(|warning| format!(" WARNING: {warning}")).unwrap_or_default();
         format!(
             "These tools read, search and change files and run confined commands in {}; paths are relative to it, and any \
              change can be undone. Every call is judged by policy and recorded: an error says what to do next, and output \
-             that was cut can be read back with the tool `artifact`.",
+             that was cut can be read back with the tool `artifact`.{warning}",
             self.workspace.directory.display()
         )
     }

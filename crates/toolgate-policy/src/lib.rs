@@ -53,7 +53,7 @@ mod preset;
 mod properties;
 mod rules;
 mod sensitive_paths;
-mod standing_rules;
+mod standing_approval;
 #[cfg(test)]
 mod testing;
 
@@ -74,4 +74,4 @@ pub use instruction_files::{InstructionKind, instruction_kind, is_instruction_ki
 pub use judge::{PathBounds, PolicyRequest};
 pub use policy::{BUILT_IN, ExampleResult, Policy, RuleDescription};
 pub use preset::MANY_FILES;
-pub use standing_rules::{standing_rules, to_toml};
+pub use standing_approval::may_be_standing;

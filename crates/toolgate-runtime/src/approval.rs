@@ -2,10 +2,11 @@
 
 mod queue;
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolgate_contract::{ApprovalScope, BoxFuture, Effect, Risk, ToolError, schemars};
+use toolgate_contract::{ApprovalScope, BoxFuture, Effect, Risk, schemars};
 
 pub use self::queue::{ApprovalQueueClient, QueueItem, QueuedQuestion};
 pub(crate) use self::queue::{QueuedAnswerer, Requester};
@@ -38,13 +39,24 @@ pub struct ApprovalRequest {
     pub replay: Option<String>,
 }
 
+impl ApprovalRequest {
+    /// Whether this scope can be granted.
+    pub fn offers(&self, scope: ApprovalScope) -> bool {
+        self.scopes.iter().any(|offer| offer.scope == scope)
+    }
+}
+
 /// One possible approval, and exactly what it means.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalOption {
     /// How far it reaches.
     pub scope: ApprovalScope,
-    /// What it would allow, in words; for `always`, the exact rule that would be written.
+    /// What it would allow, where and until when, in words.
     pub grants: String,
+    /// When it would end at the latest; none for a single call, and if it has no end.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(with = "Option<String>")]
+    pub until: Option<Timestamp>,
 }
 
 /// The answer to an approval request.
@@ -64,6 +76,13 @@ pub enum ApprovalAnswer {
         /// Their reason, for the model.
         reason: Option<String>,
     },
+    /// Refused, and the whole run ends: its other calls are cancelled, and no more are made.
+    Aborted {
+        /// Who answered.
+        by: String,
+        /// Their reason.
+        reason: Option<String>,
+    },
     /// No person could be asked.
     Nobody,
 }
@@ -81,10 +100,4 @@ impl Approver for NobodyToAsk {
     fn ask<'a>(&'a self, _request: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalAnswer> {
         Box::pin(std::future::ready(ApprovalAnswer::Nobody))
     }
-}
-
-/// Stores the rules of "always" answers in the user's configuration.
-pub trait UserRules: Send + Sync {
-    /// Appends rules, as TOML.
-    fn append_rules(&self, rules: &str) -> Result<(), ToolError>;
 }

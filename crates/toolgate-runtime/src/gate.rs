@@ -1,6 +1,7 @@
 //! The gate: everything between a call and the machine, wired once and shared by all sessions.
 
 mod agent_notes;
+mod approval_options;
 mod call_processes;
 mod call_record;
 mod command_settlement;
@@ -24,12 +25,12 @@ use toolgate_policy::{Ceiling, Policy, PolicyRequest};
 use toolgate_redact::Redactor;
 
 pub use self::agent_notes::AgentNotes;
+pub(crate) use self::approval_options::what_is_granted;
 use self::call_record::CallRecord;
 pub(crate) use self::command_settlement::CommandSettlement;
 pub use self::egress::CallEgress;
 pub(crate) use self::event_writer::EventWriter;
 pub use self::path::Cleared;
-use crate::approval::UserRules;
 use crate::hidden_path_scanner::HiddenPathScanner;
 use crate::locks::PathLocks;
 use crate::processes::ProcessRegistries;
@@ -65,8 +66,6 @@ pub struct GateParts {
     pub notes: Option<Arc<AgentNotes>>,
     /// The directories of skills; of two skills with the same name the first counts.
     pub skill_directories: Arc<[SkillDirectory]>,
-    /// Stores the rules of "always" answers.
-    pub user_rules: Option<Arc<dyn UserRules>>,
     /// How a refused call can be repeated from a shell.
     pub replay: Replay,
 }
@@ -111,7 +110,16 @@ impl Gate {
         session: &Session,
         cancel: CancellationToken,
     ) -> (Reply, StepTimings) {
-        path::perform(CallRecord::new(self, session, call, cancel)).await
+        let own = cancel.child_token();
+        let performing = path::perform(CallRecord::new(self, session, call, own.clone()));
+        tokio::pin!(performing);
+        tokio::select! {
+            biased;
+            done = &mut performing => return done,
+            () = session.aborted() => own.cancel(),
+        }
+        // What the call had begun is settled and recorded before it ends.
+        performing.await
     }
 
     /// Refuses a call that couldn't be parsed, and records it like every other.

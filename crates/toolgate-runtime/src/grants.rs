@@ -1,10 +1,18 @@
-//! Approvals that were given before. A grant names a tool and the exact effects that were approved. A later call is
-//! covered when each of its effects is, so a part of an earlier change is covered and a larger one isn't.
+//! Approvals that were given before. A grant names a tool, the exact effects that were approved, and where and until when
+//! that applies. A later call is covered when each of its effects is, so a part of an earlier change is covered and a
+//! larger one isn't.
 
-use jiff::Timestamp;
-use toolgate_contract::{ApprovalScope, Effect, LocatedEffect, Verdict};
+use toolgate_contract::{ApprovalScope, Clock, Effect, Layer, LocatedEffect, Verdict};
 use toolgate_journal::Grant;
 use toolgate_policy::{grant_pattern, is_instruction_kind};
+
+use crate::session::Session;
+
+/// A grant's id: short, since people type it. Its digits are the random end of an id.
+pub(crate) fn grant_id(clock: &dyn Clock) -> String {
+    let digits = clock.id().simple().to_string();
+    format!("grant_{}", &digits[digits.len() - 10..])
+}
 
 /// The effects that need approval, normalized for comparison: paths as the workspace spells them, commands as the
 /// narrowest useful pattern.
@@ -56,26 +64,69 @@ fn covers_for_every_tool(grant: &Grant, effect: &Effect) -> bool {
     matches!(effect, Effect::Write { path } if is_instruction_kind(path)) && grant.effects.contains(effect)
 }
 
-/// The widest scope under which every effect in `asked` was granted before, if all were.
-pub(crate) fn covering(grants: &[Grant], tool: &str, asked: &[Effect], now: Timestamp) -> Option<ApprovalScope> {
-    let live: Vec<&Grant> = grants
-        .iter()
-        .filter(|grant| grant.scope > ApprovalScope::Call)
-        .filter(|grant| grant.expires.is_none_or(|expires| now < expires))
-        .filter(|grant| grant.tool == tool || asked.iter().any(|effect| covers_for_every_tool(grant, effect)))
-        .collect();
-    let scope = live.iter().map(|grant| grant.scope).max()?;
-    let is_covered = |effect: &Effect| {
-        live.iter()
-            .any(|grant| grant.tool == tool && grant.effects.contains(effect) || covers_for_every_tool(grant, effect))
-    };
-    asked.iter().all(is_covered).then_some(scope)
+/// What grants are looked for.
+pub(crate) struct GrantQuery<'a> {
+    /// The tool that is called.
+    pub(crate) tool: &'a str,
+    /// What needs approval.
+    pub(crate) asked: &'a [Effect],
+    /// Whether a rule of the administrator asks; an "always" of the user doesn't answer it.
+    pub(crate) is_managed: bool,
+    /// The run of the call.
+    pub(crate) run: &'a str,
+    /// The session of the call.
+    pub(crate) session: &'a str,
+    /// Whether that session goes on in other programs.
+    pub(crate) session_continues: bool,
+}
+
+impl<'a> GrantQuery<'a> {
+    /// The query for a call in this session.
+    pub(crate) fn new(tool: &'a str, asked: &'a [Effect], verdict: &Verdict, session: &'a Session) -> Self {
+        Self {
+            tool,
+            asked,
+            is_managed: verdict.asks.iter().any(|ask| ask.name.layer > Layer::User),
+            run: &session.run,
+            session: &session.id,
+            session_continues: session.waits,
+        }
+    }
+
+    /// The widest scope under which everything was granted before, if all was. The grants are those of the workspace that
+    /// haven't expired.
+    pub(crate) fn covered_by(&self, grants: &[Grant]) -> Option<ApprovalScope> {
+        let covers = |grant: &Grant, effect: &Effect| {
+            grant.tool == self.tool && grant.effects.contains(effect) || covers_for_every_tool(grant, effect)
+        };
+        let is_about = |grant: &Grant| grant.tool == self.tool || self.asked.iter().any(|effect| covers(grant, effect));
+        let reaching: Vec<&Grant> = grants.iter().filter(|grant| self.is_in(grant) && is_about(grant)).collect();
+        let scope = reaching.iter().map(|grant| grant.scope).max()?;
+        self.asked.iter().all(|effect| reaching.iter().any(|grant| covers(grant, effect))).then_some(scope)
+    }
+
+    /// Whether the grant reaches this session.
+    fn is_in(&self, grant: &Grant) -> bool {
+        match grant.scope {
+            ApprovalScope::Call => false,
+            ApprovalScope::Run => !self.session_continues && grant.run == self.run,
+            ApprovalScope::Session if grant.session_continues => {
+                self.session_continues && grant.session == self.session
+            }
+            // Such a session ends with its run. Whoever continues the run later isn't in that session.
+            ApprovalScope::Session => !self.session_continues && grant.run == self.run,
+            ApprovalScope::Always => !self.is_managed,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+    use toolgate_contract::{Decision, Finding, RuleName};
+    use toolgate_journal::WorkspaceIdentity;
+
     use super::*;
-    use toolgate_contract::{Decision, Finding, Layer, RuleName};
 
     fn asking(commands: &[&str]) -> Verdict {
         let ask = |command: &&str| Finding {
@@ -103,50 +154,85 @@ mod tests {
         assert_eq!(asked, [run("git commit *"), run("sudo ls")]);
     }
 
-    fn grant(tool: &str, paths: &[&str], scope: ApprovalScope, expires: Option<Timestamp>) -> Grant {
+    fn grant(tool: &str, paths: &[&str], scope: ApprovalScope) -> Grant {
         Grant {
+            id: "grant".into(),
             tool: tool.into(),
             effects: paths.iter().map(|path| Effect::write(*path)).collect(),
             scope,
+            workspace: WorkspaceIdentity::default(),
             by: "ada".into(),
             at: Timestamp::UNIX_EPOCH,
-            expires,
+            expires: None,
             run: "run".into(),
             session: "session".into(),
+            session_continues: false,
             tool_call_id: "call".into(),
+            revoked: None,
         }
+    }
+
+    fn query<'a>(tool: &'a str, asked: &'a [Effect]) -> GrantQuery<'a> {
+        GrantQuery { tool, asked, is_managed: false, run: "run", session: "session", session_continues: false }
     }
 
     #[test]
     fn what_a_grant_covers() {
-        let early = Timestamp::from_second(100).unwrap();
-        let late = Timestamp::from_second(200).unwrap();
         let grants = [
-            grant("patch", &["a", "b"], ApprovalScope::Run, None),
-            grant("patch", &["c"], ApprovalScope::Session, Some(late)),
-            grant("patch", &["d"], ApprovalScope::Call, None),
+            grant("patch", &["a", "b"], ApprovalScope::Run),
+            grant("patch", &["c"], ApprovalScope::Session),
+            grant("patch", &["d"], ApprovalScope::Call),
         ];
-        let table: &[(&str, &[&str], Timestamp, bool)] = &[
-            ("patch", &["a", "b"], early, true),
-            ("patch", &["b"], early, true),
-            ("patch", &["a", "c"], early, true),
-            ("patch", &["a", "c"], late, false),
-            ("patch", &["a", "x"], early, false),
-            ("patch", &["d"], early, false),
-            ("write", &["a"], early, false),
+        let table: &[(&str, &[&str], bool)] = &[
+            ("patch", &["a", "b"], true),
+            ("patch", &["b"], true),
+            ("patch", &["a", "c"], true),
+            ("patch", &["a", "x"], false),
+            ("patch", &["d"], false),
+            ("write", &["a"], false),
         ];
-        for (tool, paths, now, expected) in table {
+        for (tool, paths, expected) in table {
             let asked: Vec<Effect> = paths.iter().map(|path| Effect::write(*path)).collect();
-            assert_eq!(covering(&grants, tool, &asked, *now).is_some(), *expected, "{tool} {paths:?}");
+            assert_eq!(query(tool, &asked).covered_by(&grants).is_some(), *expected, "{tool} {paths:?}");
         }
-        assert_eq!(covering(&[], "display", &[], early), None, "no grant covers nothing");
+        assert_eq!(query("display", &[]).covered_by(&[]), None, "no grant covers nothing");
+    }
+
+    #[test]
+    fn how_far_each_scope_reaches() {
+        let asked = [Effect::write("a")];
+        let given = |scope| grant("patch", &["a"], scope);
+        let named = Grant { session_continues: true, ..given(ApprovalScope::Session) };
+        let here = || query("patch", &asked);
+        let next_run = || GrantQuery { run: "next", ..here() };
+        let continued = || GrantQuery { session_continues: true, ..here() };
+        let table: &[(&str, GrantQuery<'_>, Grant, bool)] = &[
+            ("its run", here(), given(ApprovalScope::Run), true),
+            ("the next run", next_run(), given(ApprovalScope::Run), false),
+            ("its run, continued after its end", continued(), given(ApprovalScope::Run), false),
+            ("its session", here(), given(ApprovalScope::Session), true),
+            ("a later session of the same name", next_run(), given(ApprovalScope::Session), false),
+            ("its session's run, continued after its end", continued(), given(ApprovalScope::Session), false),
+            ("a named session", GrantQuery { run: "next", ..continued() }, named.clone(), true),
+            ("another named session", GrantQuery { session: "other", ..continued() }, named.clone(), false),
+            ("a session that only has that name", here(), named, false),
+            ("any session", GrantQuery { session: "other", ..next_run() }, given(ApprovalScope::Always), true),
+            (
+                "a rule of the administrator",
+                GrantQuery { is_managed: true, ..here() },
+                given(ApprovalScope::Always),
+                false,
+            ),
+        ];
+        for (what, query, grant, expected) in table {
+            assert_eq!(query.covered_by(std::slice::from_ref(grant)).is_some(), *expected, "{what}");
+        }
     }
 
     #[test]
     fn a_grant_for_a_kind_of_instructions_covers_every_tool() {
-        let (now, kind) =
-            (Timestamp::UNIX_EPOCH, toolgate_policy::instruction_kind("AGENTS.md").unwrap().name.as_str());
-        let grants = [grant("write", &[kind, "a"], ApprovalScope::Session, None)];
+        let kind = toolgate_policy::instruction_kind("AGENTS.md").unwrap().name.as_str();
+        let grants = [grant("write", &[kind, "a"], ApprovalScope::Session)];
         for (tool, paths, expected) in [
             ("write", &[kind, "a"][..], Some(ApprovalScope::Session)),
             ("edit", &[kind], Some(ApprovalScope::Session)),
@@ -154,7 +240,7 @@ mod tests {
             ("edit", &["a"], None),
         ] {
             let asked: Vec<Effect> = paths.iter().map(|path| Effect::write(*path)).collect();
-            assert_eq!(covering(&grants, tool, &asked, now), expected, "{tool} {paths:?}");
+            assert_eq!(query(tool, &asked).covered_by(&grants), expected, "{tool} {paths:?}");
         }
     }
 }

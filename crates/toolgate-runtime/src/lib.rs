@@ -6,6 +6,7 @@
 
 mod approval;
 mod gate;
+mod grant_view;
 mod grants;
 mod hidden_hard_links;
 mod hidden_path_scanner;
@@ -28,9 +29,10 @@ pub use toolgate_policy::{Ceiling, PathBounds};
 
 pub use approval::{
     ApprovalAnswer, ApprovalOption, ApprovalQueueClient, ApprovalRequest, Approver, NobodyToAsk, QueueItem,
-    QueuedQuestion, UserRules,
+    QueuedQuestion,
 };
 pub use gate::{AgentNotes, CallEgress, Cleared, Gate, GateParts, Judgement};
+pub use grant_view::GrantView;
 pub use hidden_path_scanner::HiddenPathScanner;
 pub use principal::Principal;
 pub use processes::{ProcessFollower, ProcessRegistries, ProcessRegistry, SessionProcess};

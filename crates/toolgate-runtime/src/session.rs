@@ -1,13 +1,11 @@
-//! The session of one client: the run that records its calls, who answers approval requests, who receives events, and
-//! what was granted.
+//! The session of one client: the run that records its calls, who answers approval requests, and who receives events.
 
-use parking_lot::{Mutex, MutexGuard};
-use std::sync::Arc;
+use parking_lot::Mutex;
+use std::sync::{Arc, OnceLock};
 
 #[cfg(doc)]
 use toolgate_contract::EventPayload;
-use toolgate_contract::{Agents, Artifacts, Event, ToolError};
-use toolgate_journal::Grant;
+use toolgate_contract::{Agents, Artifacts, CancellationToken, Event, ToolError};
 use toolgate_policy::{Ceiling, PathBounds};
 
 use crate::approval::{
@@ -42,10 +40,17 @@ impl EventSink for NobodyWatches {
     }
 }
 
-/// The session of one client. A clone shares the run and the grants; a subagent gets one with fewer rights.
+/// Whether a person ended the run before its time.
+#[derive(Default)]
+struct RunAbort {
+    token: CancellationToken,
+    by: OnceLock<String>,
+}
+
+/// The session of one client. A clone shares the run and what was granted in it; a subagent gets one with fewer rights.
 #[derive(Clone)]
 pub struct Session {
-    /// The session's id; grants of scope `session` belong to it.
+    /// The session's id.
     pub id: String,
     /// The run that calls are recorded in.
     pub run: String,
@@ -70,10 +75,11 @@ pub struct Session {
     pub processes: Arc<ProcessRegistry>,
     /// Agents that calls may start; none outside an agent.
     pub agents: Option<Arc<dyn Agents>>,
-    /// Whether the session ends with its one call: then the call waits until its command ends.
+    /// Whether this program makes one call of the session and ends: then the call waits until its command ends. The
+    /// session itself goes on in the next program that names it.
     pub waits: bool,
     pub(crate) skills: Arc<ActiveSkills>,
-    grants: Arc<Mutex<Vec<Grant>>>,
+    abort: Arc<RunAbort>,
     bounds: Arc<Mutex<Option<Arc<PathBounds>>>>,
 }
 
@@ -100,7 +106,7 @@ impl Session {
             agents: None,
             waits: false,
             skills: Arc::default(),
-            grants: Arc::default(),
+            abort: Arc::default(),
             bounds: Arc::default(),
         }
     }
@@ -140,17 +146,28 @@ impl Session {
         self
     }
 
-    /// Adds approvals that were given before.
-    #[must_use]
-    pub fn with_grants(self, grants: Vec<Grant>) -> Self {
-        self.grants().extend(grants);
-        self
-    }
-
-    /// Ends all processes of the session, and waits until they are gone and recorded. Dropping the session ends them
-    /// too, without waiting.
+    /// Ends all processes of the session, and waits until they are gone and recorded; what was granted until its end is
+    /// removed. Dropping the session ends the processes too, without waiting.
     pub async fn end(&self) {
         self.processes.end().await;
+        // Nobody can continue such a session, so a grant that couldn't be removed covers nothing any more.
+        let _ = self.recorder.end_grants();
+    }
+
+    /// Ends the run, in this session and in all that share it: running calls are cancelled, and no more are made.
+    pub(crate) fn abort(&self, by: &str) {
+        let _ = self.abort.by.set(by.to_owned());
+        self.abort.token.cancel();
+    }
+
+    /// Who aborted the run, if a person did.
+    pub fn aborted_by(&self) -> Option<&str> {
+        self.abort.by.get().map(String::as_str)
+    }
+
+    /// Waits until a person aborts the run.
+    pub async fn aborted(&self) {
+        self.abort.token.cancelled().await;
     }
 
     /// Every set of tools that limits the session, including those of the skills that it has loaded.
@@ -200,9 +217,5 @@ impl Session {
         self.recorder.record(events)?;
         events.iter().for_each(|event| self.sink.event(event));
         Ok(())
-    }
-
-    pub(crate) fn grants(&self) -> MutexGuard<'_, Vec<Grant>> {
-        self.grants.lock()
     }
 }

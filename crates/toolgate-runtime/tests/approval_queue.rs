@@ -123,9 +123,9 @@ async fn when_the_front_ends_person_leaves_the_desk_goes_on_as_long_as_was_said(
 
 #[tokio::test]
 async fn a_yes_that_reaches_farther_than_was_offered_is_no_yes() {
-    let world = world();
+    let tools = [erase(WritingTool::default())];
+    let world = TestWorkspace::new(tools, &format!("{ASKING}\n[approvals]\nalways_days = 0"));
     let session = session(&world, SilentApprover, Duration::ZERO);
-    // This world stores no rules, so "always" isn't offered.
     let always = QueuedAnswer::Granted { scope: ApprovalScope::Always, by: "ada".into() };
     let (reply, request) = tokio::join!(write(&world, &session), answer(&world, always));
     assert!(request.scopes.iter().all(|offer| offer.scope != ApprovalScope::Always));

@@ -105,6 +105,54 @@ async fn a_yes_is_recorded_and_covers_what_it_says() {
 }
 
 #[tokio::test]
+async fn a_yes_ends_with_its_session_its_time_or_when_it_is_revoked() {
+    const HOURS: i64 = 60 * 60;
+    let days = 24 * HOURS;
+    for (scope, hours_pass) in
+        [(ApprovalScope::Run, 12 * HOURS), (ApprovalScope::Session, 12 * HOURS), (ApprovalScope::Always, 30 * days)]
+    {
+        let (world, _) = world(ASK_WRITES);
+        let yes = || ApprovalAnswer::Granted { scope, by: "ada".into() };
+        let session = world.session().approved_by(Arc::new(ScriptedApprover::with([yes(), yes(), yes()])));
+        let silent = world.session();
+        let granted = async |session: &Session| {
+            assert!(world.perform_in(session, "writes", json!({"path": "a.txt"})).await.ok);
+            assert!(world.perform_in(&silent, "writes", json!({"path": "a.txt"})).await.ok, "{scope:?} is granted");
+        };
+        let asks = async |why: &str| {
+            let reply = world.perform_in(&silent, "writes", json!({"path": "a.txt"})).await;
+            assert_eq!(code(&reply), Some(ErrorCode::ApprovalRequired), "{scope:?} {why}");
+        };
+        granted(&session).await;
+        world.clock.pass(hours_pass - 1);
+        granted(&silent).await;
+        world.clock.pass(1);
+        asks("has expired").await;
+
+        granted(&session).await;
+        world.grants.as_ref().unwrap().remove(|_| true).unwrap();
+        asks("was revoked, in a session that runs").await;
+
+        granted(&session).await;
+        session.end().await;
+        match scope {
+            ApprovalScope::Always => granted(&silent).await,
+            _ => asks("ended with its session").await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn whoever_continues_a_run_is_not_in_its_session() {
+    let (world, _) = world(ASK_WRITES);
+    let session = world.session().approved_by(Arc::new(ScriptedApprover::grants(ApprovalScope::Session)));
+    assert!(world.perform_in(&session, "writes", json!({"path": "a.txt"})).await.ok);
+    let continued = world.session().waiting();
+    let reply = world.perform_in(&continued, "writes", json!({"path": "a.txt"})).await;
+    assert_eq!(code(&reply), Some(ErrorCode::ApprovalRequired));
+}
+
+#[tokio::test]
 async fn the_person_is_shown_what_matters() {
     let (world, _) = world(ASK_WRITES);
     let approver = Arc::new(ScriptedApprover::denies());
@@ -127,12 +175,133 @@ async fn the_person_is_shown_what_matters() {
     );
     assert_eq!(asked.replay, Some(replay));
     let scopes: Vec<ApprovalScope> = asked.scopes.iter().map(|offer| offer.scope).collect();
-    assert_eq!(
-        scopes,
-        [ApprovalScope::Call, ApprovalScope::Run, ApprovalScope::Session],
-        "no rulebook here, so no always"
+    assert_eq!(scopes, [ApprovalScope::Call, ApprovalScope::Run, ApprovalScope::Session, ApprovalScope::Always]);
+    let grants: Vec<&str> = asked.scopes.iter().map(|offer| offer.grants.as_str()).collect();
+    let always = format!(
+        "`writes` may write a.txt, in every session of this workspace ({}), until 2023-12-14 22:13 UTC (30 days)",
+        world.path().canonicalize().unwrap().display()
     );
-    assert!(asked.scopes[1].grants.contains("write a.txt"), "{:?}", asked.scopes);
+    assert_eq!(
+        grants,
+        [
+            "this one call",
+            "`writes` may write a.txt, until this run ends, after 12 hours at the latest",
+            "`writes` may write a.txt, until this session ends, after 12 hours at the latest",
+            &always,
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_repeated_id_is_refused_and_leaves_the_first_call_as_it_is() {
+    let (world, writes) = world("");
+    let call = world.call("writes", json!({"path": "a.txt"}));
+    let session = world.session();
+    assert!(world.gate.perform(call.clone(), &session, CancellationToken::new()).await.ok);
+    for session in [&session, &world.session()] {
+        let mut repeated = world.call("writes", json!({"path": "b.txt"}));
+        repeated.tool_call_id.clone_from(&call.tool_call_id);
+        let reply = world.gate.perform(repeated, session, CancellationToken::new()).await;
+        assert_eq!(code(&reply), Some(ErrorCode::InvalidArgs));
+        let error = reply.error.unwrap();
+        assert!(error.message.contains(&call.tool_call_id) && error.message.contains("was not made"), "{error}");
+        assert!(error.hint.unwrap().contains("toolgate runs tree run_test"));
+    }
+    assert_eq!(writes.0.load(Ordering::SeqCst), 1);
+    assert_eq!(world.trail()[..2], *PAIR_OK);
+    assert_eq!(world.trail()[2..], ["request.refused", "request.refused"], "its events aren't those of a call");
+    let refused = world.events().into_iter().skip(2).all(|event| event.tool_call_id.is_none());
+    assert!(refused, "and don't have the id of the first one");
+}
+
+#[tokio::test]
+async fn nobody_is_asked_about_a_call_that_cannot_succeed() {
+    let config = "[[rules]]\ndecision = 'ask'\ntool = 'delete'\n[[rules]]\ndecision = 'ask'\npermission = 'fs.write'";
+    let (world, _) = world(config);
+    world.file("d/b.txt", "b");
+    for (tool, args, expected) in [
+        ("delete", json!({"path": "missing"}), ErrorCode::NotFound),
+        ("delete", json!({"path": "d"}), ErrorCode::NotAFile),
+        ("move", json!({"from": "missing", "to": "x"}), ErrorCode::NotFound),
+        ("move", json!({"from": "a.txt", "to": "d/b.txt"}), ErrorCode::InvalidArgs),
+        ("edit", json!({"path": "missing", "find": "a", "replace": "b"}), ErrorCode::NotFound),
+        ("edit", json!({"path": "a.txt", "find": "nowhere", "replace": "b"}), ErrorCode::NoMatch),
+        ("write", json!({"path": "d", "content": ""}), ErrorCode::NotAFile),
+        ("patch", json!({"patch": "*** Begin Patch\n*** Delete File: missing\n*** End Patch\n"}), ErrorCode::NotFound),
+    ] {
+        let approver = Arc::new(ScriptedApprover::grants(ApprovalScope::Call));
+        let session = world.session().approved_by(approver.clone());
+        let reply = world.perform_in(&session, tool, args.clone()).await;
+        assert_eq!(code(&reply), Some(expected), "{tool} {args}: {reply:?}");
+        assert!(approver.asked().is_empty(), "{tool} {args}");
+    }
+}
+
+#[tokio::test]
+async fn what_may_only_be_read_after_an_approval_is_not_told_before() {
+    let (world, _) = world("[[rules]]\ndecision = 'ask'\npath = 'a.txt'");
+    let args = json!({"path": "a.txt", "find": "tow", "replace": "b"});
+    let reply = world.perform("edit", args).await;
+    assert_eq!(code(&reply), Some(ErrorCode::ApprovalRequired), "the error would show the nearest text: {reply:?}");
+}
+
+#[tokio::test]
+async fn a_person_sees_what_is_deleted_and_moved() {
+    let (world, _) = world("[[rules]]\ndecision = 'ask'\npermission = 'fs.write'");
+    world.file("build/a.o", vec![b'x'; 3400]).file("build/deep/b.o", "1").file("old.txt", "old");
+    let shown = async |tool: &str, args: Value| {
+        let approver = Arc::new(ScriptedApprover::denies());
+        let session = world.session().approved_by(approver.clone());
+        world.perform_in(&session, tool, args).await;
+        approver.asked().remove(0).preview.unwrap_or_default()
+    };
+    assert_eq!(
+        shown("delete", json!({"path": "build", "recursive": true})).await,
+        "build: 2 files in 2 directories, 3.4 kB; `undo` brings it back\n-build/a.o (3.4 kB)\n-build/deep/b.o (1 byte)\n"
+    );
+    assert_eq!(
+        shown("delete", json!({"path": "a.txt"})).await,
+        "a.txt: 1 file, 8 bytes; `undo` brings it back\n-a.txt (8 bytes)\n"
+    );
+    assert_eq!(
+        shown("move", json!({"from": "a.txt", "to": "old.txt", "overwrite": true})).await,
+        "a.txt → old.txt (8 bytes)\n-old.txt as it is now (3 bytes); `undo` brings it back\n"
+    );
+    assert_eq!(shown("move", json!({"from": "a.txt", "to": "new/b.txt"})).await, "a.txt → new/b.txt (8 bytes)\n");
+}
+
+#[tokio::test]
+async fn a_person_may_abort_the_run() {
+    let (world, writes) = world("[[rules]]\ndecision = 'ask'\ntool = 'writes'");
+    let aborts = ApprovalAnswer::Aborted { by: "ada".into(), reason: Some("wrong place".into()) };
+    let session = world.session().approved_by(Arc::new(ScriptedApprover::with([aborts])));
+    let subagent = session.for_another_agent();
+    let (sleeping, aborted) = tokio::join!(
+        world.perform_in(&subagent, "sleeps", json!({})),
+        world.perform_in(&session, "writes", json!({"path": "a.txt"})),
+    );
+    assert_eq!(code(&sleeping), Some(ErrorCode::Cancelled), "a call beside it ends");
+    assert_eq!(code(&aborted), Some(ErrorCode::Cancelled));
+    assert!(aborted.error.unwrap().message.contains("ada aborted this run"));
+    let later = world.perform_in(&session, "read", json!({"path": "a.txt"})).await;
+    assert_eq!(code(&later), Some(ErrorCode::Cancelled), "and no more are made");
+    assert_eq!(writes.0.load(Ordering::SeqCst), 0);
+    assert_eq!(session.aborted_by(), Some("ada"));
+    let trail = world.trail();
+    for kind in ["approval_denied", "run.aborted"] {
+        assert!(trail.iter().any(|recorded| recorded == kind), "{kind} is missing: {trail:?}");
+    }
+    assert_eq!(trail.iter().filter(|kind| *kind == "tool_call.failed").count(), 3, "every call's end is on record");
+    assert!(world.perform("read", json!({"path": "a.txt"})).await.ok, "another session isn't affected");
+}
+
+#[tokio::test]
+async fn a_reply_says_that_nobody_is_asked() {
+    for (preset, said) in [("full", json!("not_held")), ("workspace", Value::Null)] {
+        let (world, _) = world(&format!("preset = '{preset}'"));
+        let reply = serde_json::to_value(world.perform("read", json!({"path": "a.txt"})).await).unwrap();
+        assert_eq!(reply["enforced"]["approvals"], said, "{preset}");
+    }
 }
 
 #[tokio::test]

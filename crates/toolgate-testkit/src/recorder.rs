@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use jiff::Timestamp;
 use toolgate_contract::{ErrorCode, Event, ToolError};
-use toolgate_journal::Grant;
-use toolgate_journal::Recorder;
+use toolgate_journal::{Grant, Recorder, WorkspaceIdentity};
 
 /// Fails after a number of writes.
 pub struct FailingRecorder {
@@ -27,6 +27,22 @@ impl Recorder for FailingRecorder {
             true => self.inner.record(events),
             false => Err(ToolError::new(ErrorCode::IoError, "the disk is gone")),
         }
+    }
+
+    fn claim_call(&self, tool_call_id: &str) -> Result<bool, ToolError> {
+        self.inner.claim_call(tool_call_id)
+    }
+
+    fn workspace(&self) -> WorkspaceIdentity {
+        self.inner.workspace()
+    }
+
+    fn grants(&self, now: Timestamp) -> Result<Vec<Grant>, ToolError> {
+        self.inner.grants(now)
+    }
+
+    fn end_grants(&self) -> Result<(), ToolError> {
+        self.inner.end_grants()
     }
 
     fn remember(&self, grant: &Grant) -> Result<(), ToolError> {

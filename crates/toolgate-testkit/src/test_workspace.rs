@@ -248,7 +248,6 @@ fn workspace_for_tests(mut workspace: Workspace, directory: &Path) -> Workspace 
     workspace.approvals = None;
     workspace.with_parts(|parts| {
         parts.web = None;
-        parts.user_rules = None;
         parts.skill_directories = Arc::new([
             skill_directory(SkillOwner::Project, ".agents/skills", &parts.files, directory),
             skill_directory(SkillOwner::User, "home/skills", &parts.files, directory),

@@ -51,10 +51,10 @@ impl Tool for WritingTool {
         vec![Effect::write(&args.path)]
     }
 
-    fn preview(&self, args: &PathArgs, hands: &dyn Hands) -> Option<Preview> {
-        let was = hands.open(&args.path).ok().and_then(|file| std::io::read_to_string(file).ok())?;
-        let lines: String = was.lines().map(|line| format!("-{line}\n")).collect();
-        Some(Preview { diff: format!("{lines}+new\n") })
+    fn preview(&self, args: &PathArgs, hands: &dyn Hands) -> Result<Option<Preview>, ToolError> {
+        let was = hands.open(&args.path).ok().and_then(|file| std::io::read_to_string(file).ok());
+        let lines = |was: String| was.lines().map(|line| format!("-{line}\n")).collect::<String>();
+        Ok(was.map(|was| Preview { diff: format!("{}+new\n", lines(was)) }))
     }
 
     async fn run(&self, args: PathArgs, _hands: &dyn Hands) -> Result<TextOutput, ToolError> {

@@ -6,12 +6,17 @@ use std::os::fd::BorrowedFd;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Access, Change, ChangeSource, Effect, ErrorCode, FileState, Hands, PIPE_MODE, Permission, Risk, SideEffect, Spec,
-    Tool, ToolError, WorkspacePath,
+    Access, Change, ChangeSource, Effect, ErrorCode, FileState, Hands, PIPE_MODE, Permission, Preview, Risk,
+    SideEffect, Spec, Tool, ToolError, WorkspacePath,
 };
+
+use crate::support::size;
 
 /// Maximum number of files and directories removed in one call.
 const MAX_PATHS: usize = 20_000;
+
+/// Maximum number of paths that a preview lists.
+const SHOWN_PATHS: usize = 10;
 
 /// Removes a file or directory.
 pub struct DeleteTool;
@@ -57,21 +62,60 @@ impl Tool for DeleteTool {
         vec![Effect::read(&args.path), Effect::delete(&args.path)]
     }
 
+    fn preview(&self, args: &Args, hands: &dyn Hands) -> Result<Option<Preview>, ToolError> {
+        let removals = checked_removals(args, hands, hands.place(&args.path)?)?;
+        Ok(Some(Preview { diff: summary(args, &removals, hands.undo_room()) }))
+    }
+
     async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
-        let target = hands.target(Access::Delete, &args.path)?;
-        let removals = removals(hands, &args.path, target)?;
-        let is_directory = |change: &Change| change.before.as_ref().is_some_and(FileState::is_directory);
+        let removals = checked_removals(&args, hands, hands.target(Access::Delete, &args.path)?)?;
         let files = removals.iter().filter(|change| !is_directory(change)).count();
-        if is_directory(&removals[0]) && !args.recursive {
-            let message = format!("`{}` is a directory with {files} files in it.", args.path);
-            return Err(ToolError::new(ErrorCode::NotAFile, message)
-                .with_hint("Set `recursive` to remove the entire directory."));
-        }
-        if !args.permanently {
-            check_undo_room(&args.path, &removals, hands.undo_room())?;
-        }
         hands.write_changes(removals, &NothingNew)?;
         Ok(Output { path: args.path, files })
+    }
+}
+
+/// What a call removes, unless it may not.
+fn checked_removals(args: &Args, hands: &dyn Hands, target: WorkspacePath) -> Result<Vec<Change>, ToolError> {
+    let removals = removals(hands, &args.path, target)?;
+    if is_directory(&removals[0]) && !args.recursive {
+        let files = removals.iter().filter(|change| !is_directory(change)).count();
+        let message = format!("`{}` is a directory with {files} files in it.", args.path);
+        return Err(
+            ToolError::new(ErrorCode::NotAFile, message).with_hint("Set `recursive` to remove the entire directory.")
+        );
+    }
+    if !args.permanently {
+        check_undo_room(&args.path, &removals, hands.undo_room())?;
+    }
+    Ok(removals)
+}
+
+fn is_directory(change: &Change) -> bool {
+    change.before.as_ref().is_some_and(FileState::is_directory)
+}
+
+fn bytes_of(change: &Change) -> u64 {
+    change.before.as_ref().map_or(0, |before| before.bytes)
+}
+
+/// What is removed, for the person who is asked: how much of it, the first paths, and whether undo brings it back.
+fn summary(args: &Args, removals: &[Change], room: u64) -> String {
+    let files: Vec<&Change> = removals.iter().filter(|change| !is_directory(change)).collect();
+    let bytes = files.iter().map(|file| bytes_of(file)).sum();
+    let counted = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+    let mut text = format!("{}: {}", args.path, counted(files.len(), "file", "files"));
+    if is_directory(&removals[0]) {
+        text += &format!(" in {}", counted(removals.len() - files.len(), "directory", "directories"));
+    }
+    let undo = if bytes <= room { "`undo` brings it back" } else { "NOTHING brings it back" };
+    text += &format!(", {}; {undo}\n", size::in_words(bytes));
+    for file in files.iter().take(SHOWN_PATHS) {
+        text += &format!("-{} ({})\n", file.path, size::in_words(bytes_of(file)));
+    }
+    match files.len().saturating_sub(SHOWN_PATHS) {
+        0 => text,
+        more => text + &format!("… and {more} more\n"),
     }
 }
 

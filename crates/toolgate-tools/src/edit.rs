@@ -72,10 +72,10 @@ impl Tool for EditTool {
         vec![Effect::read(&args.path), Effect::write(&args.path)]
     }
 
-    fn preview(&self, args: &Args, hands: &dyn Hands) -> Option<Preview> {
-        let found = TargetFile::load(hands, &args.path).ok()?;
-        let edited = edited(&found, args).ok()?;
-        Some(Preview { diff: diff(&found, &edited.content).text })
+    fn preview(&self, args: &Args, hands: &dyn Hands) -> Result<Option<Preview>, ToolError> {
+        let found = TargetFile::load(hands, &args.path)?;
+        let edited = edited(&found, args)?;
+        Ok(Some(Preview { diff: diff(&found, &edited.content).text }))
     }
 
     async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {

@@ -82,10 +82,10 @@ impl Tool for PatchTool {
         effects
     }
 
-    fn preview(&self, args: &Args, hands: &dyn Hands) -> Option<Preview> {
-        let files = parse(args.patch.as_bytes()).ok()?;
-        let results = WorkingFiles::default().apply_all(&files, args, hands).ok()?;
-        Some(Preview { diff: results.into_iter().map(|result| result.diff).collect() })
+    fn preview(&self, args: &Args, hands: &dyn Hands) -> Result<Option<Preview>, ToolError> {
+        let files = parse(args.patch.as_bytes())?;
+        let results = WorkingFiles::default().apply_all(&files, args, hands)?;
+        Ok(Some(Preview { diff: results.into_iter().map(|result| result.diff).collect() }))
     }
 
     async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {

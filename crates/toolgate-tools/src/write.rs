@@ -89,9 +89,9 @@ impl Tool for WriteTool {
         vec![Effect::read(&args.path), Effect::write(&args.path)]
     }
 
-    fn preview(&self, args: &Args, hands: &dyn Hands) -> Option<Preview> {
-        let found = TargetFile::load(hands, &args.path).ok()?;
-        Some(Preview { diff: diff(&found, &wanted(&found, args)).text })
+    fn preview(&self, args: &Args, hands: &dyn Hands) -> Result<Option<Preview>, ToolError> {
+        let found = TargetFile::load(hands, &args.path)?;
+        Ok(Some(Preview { diff: diff(&found, &wanted(&found, args)).text }))
     }
 
     async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {

@@ -12,7 +12,6 @@ mod recorded_session;
 mod sandbox_profile;
 mod skill_directories;
 mod stores;
-mod user_rules_file;
 mod workspace;
 
 pub use error::WorkspaceError;
@@ -22,4 +21,4 @@ pub use options::{WarningSink, WorkspaceOptions};
 pub use recorded_session::{RecordedSession, RunChoice};
 pub use sandbox_profile::{create_private_directory, root_directories, sandbox_profile, sandboxed_processes};
 pub use stores::Stores;
-pub use workspace::Workspace;
+pub use workspace::{FULL_WARNING, Workspace};

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use toolgate_config::{ConfigPaths, FlagLayer};
-use toolgate_journal::{ApprovalQueue, SigningKey, StateDirectory, load_or_create_signing_key};
+use toolgate_contract::Durability;
+use toolgate_journal::{ApprovalQueue, GrantStore, SigningKey, StateDirectory, load_or_create_signing_key};
 use toolgate_policy::{CompiledConfig, compile};
 
 use crate::error::WorkspaceError;
@@ -76,6 +77,17 @@ impl WorkspaceLocation {
     /// Where the head of the workspace's list of runs is kept; a copy that is removed soon has none.
     pub fn run_list_heads(&self) -> Option<PathBuf> {
         (self.trusted_as == self.directory).then(|| self.config.run_list_heads())
+    }
+
+    /// The grants that apply here. There are none in a copy of a workspace, and none without a key: nobody could tell
+    /// them from forged ones.
+    pub fn grants(&self, durability: Durability) -> Result<Option<GrantStore>, WorkspaceError> {
+        if self.trusted_as != self.directory {
+            return Ok(None);
+        }
+        let file = self.config.seal_key();
+        let key = load_or_create_signing_key(&file).map_err(|error| WorkspaceError::SigningKey(file, error))?;
+        Ok(Some(self.state()?.grants(&self.config.state, key, durability)?))
     }
 
     /// The queue at which approval requests wait for an answer. Without a key, nobody could tell an answer from a forgery.

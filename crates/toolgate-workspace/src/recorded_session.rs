@@ -43,24 +43,24 @@ impl Workspace {
         self.session_in(Arc::new(self.state.begin_run(run, facts, &self.run_options)?), &choice.session)
     }
 
-    /// A session that is recorded in this run, with what was granted to either before.
+    /// A session that is recorded in this run.
     pub fn session_in(&self, run: Arc<Run>, session: &str) -> Result<RecordedSession, WorkspaceError> {
         let recorder = self.recorder_of(&run, session)?;
-        let (grants, warnings) = match self.run_options.key {
-            Some(_) => recorder.known_grants()?,
-            // Without a key nobody can tell our grants from those that came with a repository: none count.
-            None => (Vec::new(), vec!["There is no signing key, so earlier approvals don't count.".to_owned()]),
-        };
-        warnings.iter().for_each(|warning| (self.warn)(warning));
         let artifacts = Arc::clone(&run.artifacts);
-        let mut session = Session::new(session, &run.id, Arc::new(recorder), artifacts).with_grants(grants);
+        let mut session = Session::new(session, &run.id, Arc::new(recorder), artifacts);
         session.queue.clone_from(&self.approvals);
         Ok(RecordedSession { session, run })
     }
 
     /// The recorder of a session in a run.
     pub fn recorder_of(&self, run: &Arc<Run>, session: &str) -> Result<RunRecorder, WorkspaceError> {
-        let grants = self.state.session_grants(session, &self.run_options)?;
-        Ok(RunRecorder::new(Arc::clone(run), grants))
+        self.state.check_session(session)?;
+        if self.run_options.key.is_none() {
+            (self.warn)("There is no signing key, so approvals are forgotten when this program ends.");
+        }
+        if let Some(grants) = &self.grants {
+            grants.grants(self.clock.now())?.warnings.iter().for_each(|warning| (self.warn)(warning));
+        }
+        Ok(RunRecorder::new(Arc::clone(run), self.grants.clone()))
     }
 }

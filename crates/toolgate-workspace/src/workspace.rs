@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_changes::{ChangeLog, ChangeOptions, Undo, WorkspaceChanges};
-use toolgate_config::{OverlayMode, Settings};
+use toolgate_config::{OverlayMode, Preset, Settings};
 use toolgate_contract::{AnyTool, Clock, Files, HiddenPaths, ProcessLauncher, RootAccess, RunFacts};
-use toolgate_journal::{Indexer, JournalError, RunOptions, StateDirectory};
+use toolgate_journal::{GrantStore, Indexer, JournalError, RunOptions, StateDirectory};
 use toolgate_policy::{CompiledConfig, PathContext, Policy};
 use toolgate_redact::{Redactor, secrets_of_environment};
 use toolgate_runtime::{AgentNotes, ApprovalQueueClient, ContentHiddenPaths, Gate, GateParts, Registry, Replay};
@@ -24,7 +24,11 @@ use crate::options::{WarningSink, WorkspaceOptions};
 use crate::sandbox_profile::{root_directories, sandboxed_processes};
 use crate::skill_directories::skill_directories;
 use crate::stores::Stores;
-use crate::user_rules_file::UserRulesFile;
+
+/// What the preset `full` means, for the person who starts something with it.
+pub const FULL_WARNING: &str = "The preset `full` is in force: nobody is asked before files are deleted, hosts are \
+                                reached or history is rewritten, and calls may run commands without a sandbox. Only \
+                                denies still hold.";
 
 /// Everything that a call needs, opened once: the gate, the record, and the approval queue of one workspace.
 pub struct Workspace {
@@ -38,6 +42,8 @@ pub struct Workspace {
     pub state: StateDirectory,
     /// Where approval requests wait for others to answer; none without a key to tell an answer from a forgery.
     pub approvals: Option<ApprovalQueueClient>,
+    /// The grants that apply in the workspace; none without a key to tell them from forged ones.
+    pub grants: Option<Arc<GrantStore>>,
     /// Where rows and tasks are kept.
     pub stores: Stores,
     /// The live events of all sessions, for those who follow a run.
@@ -54,6 +60,9 @@ impl Workspace {
     pub fn open(location: &WorkspaceLocation, options: WorkspaceOptions) -> Result<Self, WorkspaceError> {
         let CompiledConfig { policy, settings, warnings, .. } = location.load()?;
         warnings.iter().for_each(|warning| (options.warn)(warning));
+        if policy.preset() == Preset::Full {
+            (options.warn)(FULL_WARNING);
+        }
         let facts = run_facts(location, &policy);
         let (state, stores) = (location.state()?, Stores::of(location, &settings));
         let run_options = RunOptions {
@@ -64,6 +73,7 @@ impl Workspace {
             list_heads: location.run_list_heads(),
         };
         let approvals = approval_queue(location, &settings, &options.clock);
+        let grants = location.grants(settings.durability).ok().flatten().map(Arc::new);
         let gate = Gate::new(gate_parts(location, &options, policy, settings, &run_options)?);
         gate.changes().recover(&run_options)?.iter().for_each(|warning| (options.warn)(warning));
         Ok(Self {
@@ -72,6 +82,7 @@ impl Workspace {
             clock: options.clock,
             state,
             approvals,
+            grants,
             stores,
             live: LiveEvents::default(),
             owner: options.owner,
@@ -92,6 +103,11 @@ impl Workspace {
         change(&mut parts);
         self.gate = Arc::new(Gate::new(parts));
         self
+    }
+
+    /// What everybody who uses the workspace has to know of its policy, if there is something.
+    pub fn warning(&self) -> Option<&'static str> {
+        (self.gate.policy().preset() == Preset::Full).then_some(FULL_WARNING)
     }
 
     /// Waits until the index has what was recorded. The journals have it already, so a failure loses nothing.
@@ -157,7 +173,6 @@ fn gate_parts(
         web: Some(Arc::new(WebClient::new(fetch_limits))),
         notes: Some(Arc::new(AgentNotes::new(location.state()?, run_options.clone()))),
         skill_directories: skill_directories(location, &files)?.into(),
-        user_rules: Some(Arc::new(UserRulesFile { file: location.config.user.clone() })),
         replay: replay(location, options),
         settings: Arc::new(settings),
         files,

@@ -1,6 +1,7 @@
 //! Agents behind the real gate, with models that use real HTTP and misbehave on purpose.
 #![allow(clippy::disallowed_methods, reason = "tests make files and servers of their own")]
 
+mod aborted_run;
 mod context_window;
 mod failures;
 mod images;

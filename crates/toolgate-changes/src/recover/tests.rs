@@ -159,7 +159,7 @@ impl World {
 fn settler(workspace: &Path) -> ChangeSettler {
     let state = StateDirectory::open(workspace).unwrap();
     let run = Arc::new(state.open_run("run", &options()).unwrap());
-    let recorder = RunRecorder::new(run, state.session_grants("test", &options()).unwrap());
+    let recorder = RunRecorder::new(run, None);
     let (run, tool_call_id, trace_id) = ("run".to_owned(), "call".to_owned(), "trace".to_owned());
     let origin = EventOrigin { run, turn: None, trace_id, tool_call_id };
     let changer = changes(workspace).for_call(Arc::new(recorder), Arc::new(origin), "test".into());

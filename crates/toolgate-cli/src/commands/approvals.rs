@@ -1,4 +1,7 @@
-//! `toolgate approvals`: lists the approval queue and answers it: calls to approve, and questions of agents.
+//! `toolgate approvals`: lists the approval queue and answers it: calls to approve, and questions of agents. Lists and
+//! revokes what was approved for longer than one call.
+
+mod grants;
 
 use std::io::IsTerminal;
 
@@ -10,6 +13,7 @@ use toolgate_contract::{ApprovalScope, Effect, QuestionAnswer};
 use toolgate_journal::{ApprovalQueue, QueueEntry, QueuedAnswer};
 use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, QueueItem};
 
+use self::grants::GrantChoice;
 use super::Invocation;
 use crate::exit::Exit;
 use crate::terminal::{
@@ -25,12 +29,18 @@ use crate::workspace::person_name;
 ///
 /// ID is the id of a queue entry, its beginning, or `last`.
 ///
+/// An approval for a session or for "always" is a grant: it applies in this workspace alone, and it ends
+/// (`approvals.session_hours`, 12 by default, and `approvals.always_days`, 30 by default, in your configuration).
+///
 /// Examples:
 ///   toolgate approvals
 ///   toolgate approvals approve last
 ///   toolgate approvals approve ask_0195… --scope session
 ///   toolgate approvals deny last --reason "use the staging database"
+///   toolgate approvals abort last --reason "wrong repository"
 ///   toolgate approvals answer last "the one in Berlin"
+///   toolgate approvals grants
+///   toolgate approvals revoke grant_3f9a1c22b0
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct ApprovalsArgs {
@@ -64,12 +74,41 @@ enum ApprovalsVerb {
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
+    /// Deny a call, and end its run: the run's other calls are cancelled, and no more are made in it.
+    Abort {
+        /// The queue entry.
+        id: String,
+        /// The reason; shown to the model.
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+    },
     /// Answer an agent's question.
     Answer {
         /// The queue entry.
         id: String,
         /// A choice by number or label, or your own text.
         words: String,
+    },
+    /// List what was approved for longer than one call: scope, reach, since when, until when, and by whom.
+    Grants {
+        /// Those of all your workspaces.
+        #[arg(long)]
+        everywhere: bool,
+        /// Those that were revoked, until they would have expired: by whom and when.
+        #[arg(long)]
+        revoked: bool,
+    },
+    /// Revoke grants. It takes effect at once, in running sessions too.
+    Revoke {
+        /// The grants, by id or its beginning.
+        #[arg(value_name = "GRANT", required_unless_present = "all", conflicts_with = "all")]
+        ids: Vec<String>,
+        /// All grants of this workspace.
+        #[arg(long)]
+        all: bool,
+        /// Those of all your workspaces.
+        #[arg(long)]
+        everywhere: bool,
     },
 }
 
@@ -81,7 +120,7 @@ enum ScopeName {
     Run,
     /// The same effects, for the rest of the session.
     Session,
-    /// From now on: adds a rule to your configuration.
+    /// The same effects, in every session of the workspace.
     Always,
 }
 
@@ -98,10 +137,23 @@ impl From<ScopeName> for ApprovalScope {
 
 impl ApprovalsArgs {
     pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
+        match &self.verb {
+            Some(ApprovalsVerb::Grants { everywhere, revoked }) => {
+                let choice = GrantChoice { everywhere: *everywhere, revoked: *revoked, as_json: invocation.json };
+                return grants::list(&invocation.location, &choice);
+            }
+            Some(ApprovalsVerb::Revoke { ids, everywhere, .. }) => {
+                let choice = GrantChoice { everywhere: *everywhere, revoked: false, as_json: invocation.json };
+                return grants::revoke(&invocation.location, ids, &choice);
+            }
+            _ => {}
+        }
         let workspace = invocation.location.approvals()?;
         match self.verb {
             None if !invocation.json && std::io::stdin().is_terminal() => answer_all(&workspace),
-            None | Some(ApprovalsVerb::List) => list(&workspace, invocation.json),
+            None | Some(ApprovalsVerb::List | ApprovalsVerb::Grants { .. } | ApprovalsVerb::Revoke { .. }) => {
+                list(&workspace, invocation.json)
+            }
             Some(ApprovalsVerb::Show { id }) => show(&find(&workspace, &id)?, invocation.json),
             Some(ApprovalsVerb::Approve { id, scope }) => {
                 let ask = find(&workspace, &id)?;
@@ -117,6 +169,11 @@ impl ApprovalsArgs {
                 let ask = find(&workspace, &id)?;
                 request_of(&ask)?;
                 give(&workspace, &ask, QueuedAnswer::Denied { by: person_name(), reason }, invocation.json)
+            }
+            Some(ApprovalsVerb::Abort { id, reason }) => {
+                let ask = find(&workspace, &id)?;
+                request_of(&ask)?;
+                give(&workspace, &ask, QueuedAnswer::Aborted { by: person_name(), reason }, invocation.json)
             }
             Some(ApprovalsVerb::Answer { id, words }) => {
                 let ask = find(&workspace, &id)?;
@@ -142,7 +199,7 @@ fn find(workspace: &ApprovalQueue, wanted: &str) -> Result<QueueEntry> {
 /// Only an offered scope can be granted.
 fn offered(ask: &QueueEntry, scope: ApprovalScope) -> Result<()> {
     let request = request_of(ask)?;
-    if request.scopes.iter().any(|offer| offer.scope == scope) {
+    if request.offers(scope) {
         return Ok(());
     }
     let offers: Vec<String> = request.scopes.iter().map(|offer| format!("{:?}", offer.scope).to_lowercase()).collect();
@@ -247,6 +304,7 @@ fn give(workspace: &ApprovalQueue, ask: &QueueEntry, answer: QueuedAnswer, as_js
     let word = match answer {
         QueuedAnswer::Granted { .. } => "Approved",
         QueuedAnswer::Denied { .. } => "Denied",
+        QueuedAnswer::Aborted { .. } => "Denied, and ended the run of",
         QueuedAnswer::Said { .. } => "Answered",
     };
     anstream::println!("{word} {} ({}, session {}).", paint(BOLD, &ask.id), tool_of(ask), plain(&ask.session));
@@ -280,6 +338,7 @@ fn answer_here(ask: &QueueEntry) -> Result<Option<QueuedAnswer>> {
         QueueItem::Approval(request) => match prompt_for_approval(&request, by) {
             ApprovalAnswer::Granted { scope, by } => Some(QueuedAnswer::Granted { scope, by }),
             ApprovalAnswer::Denied { by, reason } => Some(QueuedAnswer::Denied { by, reason }),
+            ApprovalAnswer::Aborted { by, reason } => Some(QueuedAnswer::Aborted { by, reason }),
             ApprovalAnswer::Nobody => None,
         },
     })

@@ -20,11 +20,15 @@ use crate::workspace::{CLI, open_workspace_with, person_name, typed_program, war
 
 /// Call a tool, on the same path as any agent's call.
 ///
+/// Of a tool that runs a command, this exits with the command's own exit code; in the reply, `ok` says whether the call
+/// worked, and `exit_code` how its command ended.
+///
 /// Examples:
 ///   toolgate call list
 ///   toolgate call read '{"path":"src/main.rs","limit":40}'
 ///   echo '{"path":"notes.md"}' | toolgate call read -
 ///   toolgate call --json read --args-file args.json
+///   toolgate call shell '{"command":"cargo test"}' && echo passed
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct CallArgs {

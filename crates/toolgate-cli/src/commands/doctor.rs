@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use toolgate_config::{WORKSPACE_FILE, read_optional, trust};
+use toolgate_config::{Preset, WORKSPACE_FILE, read_optional, trust};
 use toolgate_contract::{EventPayload, GuaranteeLevel, LaunchSpec, MisreadCommand, NetworkAccess, WorkspacePath};
 use toolgate_journal::{RecordedEvent, RunFilter};
 use toolgate_policy::CompiledConfig;
@@ -13,7 +13,7 @@ use toolgate_runtime::CallEgress;
 use toolgate_sandbox::process::requirements;
 use toolgate_sandbox::process::{Enforcement, Profile, Sandbox, SandboxOptions, Tier};
 use toolgate_sandbox::{OpenMethod, Roots, test_host_list};
-use toolgate_workspace::{Stores, WorkspaceError, sandbox_profile};
+use toolgate_workspace::{FULL_WARNING, Stores, WorkspaceError, sandbox_profile};
 
 use super::sandbox::restricted_paths;
 use super::{Invocation, block_on, policy::holds};
@@ -139,7 +139,10 @@ fn signature(invocation: &Invocation) -> DoctorCheck {
 }
 
 fn policy(invocation: &Invocation, compiled: &CompiledConfig) -> Result<Vec<DoctorCheck>> {
-    let mut checks = vec![held("preset", compiled.policy.preset().to_string())];
+    let mut checks = vec![match compiled.policy.preset() {
+        Preset::Full => partly("preset", format!("full. {FULL_WARNING}"), "Choose `preset = \"workspace\"`."),
+        preset => held("preset", preset.to_string()),
+    }];
     checks.push(workspace_file(invocation, compiled)?);
     let failed = compiled.policy.examples().iter().filter(|example| !holds(example)).count();
     checks.push(match failed {

@@ -107,7 +107,7 @@ impl RunArgs {
             cancel_on_signal(cancel.clone(), || {});
             let _ticking = watching.reporter.clone().map(Reporter::tick);
             let words = workspace_instructions(&workspace, &session, invocation).await;
-            let processes = Arc::clone(&session.processes);
+            let ending = session.clone();
             let agent = Agent::new(opened.model, Arc::clone(&workspace.gate), session, controls);
             let agent = agent.with_text_sink(watching.listener).with_kinds(kinds).with_workspace_instructions(words);
             let agent = match past {
@@ -116,7 +116,7 @@ impl RunArgs {
             };
             let work = async {
                 let outcome = agent.work(&task, cancel).await;
-                processes.end().await;
+                ending.end().await;
                 outcome
             };
             with_attach_socket(&workspace, &invocation.location, work).await

@@ -204,9 +204,10 @@ impl TaskWorker for AgentWorker {
                 .approved_by(job.reply_channel.approver())
                 .answered_by(job.reply_channel.answerer())
                 .watched_by(Arc::new(TerminalSink::new(false)));
-            let agent =
-                Agent::new(Arc::clone(&self.model), Arc::clone(&self.workspace.gate), session, self.controls.clone());
+            let (ending, model) = (session.clone(), Arc::clone(&self.model));
+            let agent = Agent::new(model, Arc::clone(&self.workspace.gate), session, self.controls.clone());
             let outcome = agent.work(&job.objective, cancel).await;
+            ending.end().await;
             recorded.run.end().context("the end of the run couldn't be recorded")?;
             Ok(TaskResult { outcome: outcome.finish.to_string(), answer: outcome.summary })
         })

@@ -7,7 +7,7 @@ use toolgate_contract::{ApprovalScope, BoxFuture, CancellationToken};
 use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver};
 
 use super::prompt::{TerminalPrompt, read_line};
-use super::{BOLD, DIM, GREEN, RED, YELLOW, diff_line, paint, plain, risk};
+use super::{BOLD, DIM, GREEN, RED, YELLOW, diff_line, paint, plain, risk, wrapped};
 
 /// Asks the person at the terminal.
 pub(crate) struct TerminalApprover {
@@ -61,20 +61,24 @@ fn ask_person(request: &ApprovalRequest, by: String, withdrawn: &CancellationTok
         let Some(line) = read_line(withdrawn) else { return ApprovalAnswer::Nobody };
         match read_answer(line.trim(), request) {
             Some(TypedAnswer::Yes(scope)) => return ApprovalAnswer::Granted { scope, by },
-            Some(TypedAnswer::No) => {
-                anstream::eprint!("{} ", paint(DIM, "Why not? (shown to the model; may be empty)"));
-                let reason = read_line(withdrawn).map(|text| text.trim().to_owned());
-                return ApprovalAnswer::Denied { by, reason: reason.filter(|text| !text.is_empty()) };
-            }
+            Some(TypedAnswer::No) => return ApprovalAnswer::Denied { by, reason: reason(withdrawn) },
+            Some(TypedAnswer::Abort) => return ApprovalAnswer::Aborted { by, reason: reason(withdrawn) },
             None => anstream::eprintln!("Please type one of the letters in brackets, then Enter."),
         }
     }
+}
+
+/// Why a person says no, if they say so.
+fn reason(withdrawn: &CancellationToken) -> Option<String> {
+    anstream::eprint!("{} ", paint(DIM, "Why not? (shown to the model; may be empty)"));
+    read_line(withdrawn).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum TypedAnswer {
     Yes(ApprovalScope),
     No,
+    Abort,
 }
 
 /// Parses a letter; only offered answers count.
@@ -83,10 +87,13 @@ fn read_answer(line: &str, request: &ApprovalRequest) -> Option<TypedAnswer> {
     if matches!(word.as_str(), "n" | "no") {
         return Some(TypedAnswer::No);
     }
+    if matches!(word.as_str(), "x" | "abort") {
+        return Some(TypedAnswer::Abort);
+    }
     let scope = [ApprovalScope::Call, ApprovalScope::Run, ApprovalScope::Session, ApprovalScope::Always]
         .into_iter()
         .find(|&scope| [key(scope), name(scope)].contains(&word.as_str()))?;
-    request.scopes.iter().any(|offer| offer.scope == scope).then_some(TypedAnswer::Yes(scope))
+    request.offers(scope).then_some(TypedAnswer::Yes(scope))
 }
 
 fn key(scope: ApprovalScope) -> &'static str {
@@ -107,6 +114,9 @@ fn name(scope: ApprovalScope) -> &'static str {
     }
 }
 
+/// The column at which what an answer grants begins.
+const OFFERS_AT: usize = 15;
+
 /// Shows everything that a person needs to decide.
 pub(crate) fn show_request(request: &ApprovalRequest) {
     let field = |name: &str, value: String| anstream::eprintln!("  {:<10} {value}", paint(DIM, format!("{name:<10}")));
@@ -126,9 +136,12 @@ pub(crate) fn show_request(request: &ApprovalRequest) {
     }
     anstream::eprintln!();
     for offer in &request.scopes {
-        let grants = plain(&offer.grants).trim().replace('\n', "\n              ");
+        let grants = wrapped(&plain(&offer.grants), OFFERS_AT);
         let letter = paint(GREEN.bold(), format!("[{}]", key(offer.scope)));
         anstream::eprintln!("  {letter} {:<8} {grants}", name(offer.scope));
     }
     anstream::eprintln!("  {} no", paint(RED.bold(), "[n]"));
+    let abort = paint(RED.bold(), "[x]");
+    let ends = "no, and end this run: its other calls are cancelled, and no more are made";
+    anstream::eprintln!("  {abort} {:<8} {}", "abort", wrapped(ends, OFFERS_AT));
 }

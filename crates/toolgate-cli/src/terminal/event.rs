@@ -49,6 +49,7 @@ fn what(event: &Event) -> String {
         }
         EventPayload::ApprovalGranted { by, .. } => format!("{} by {}", paint(GREEN, "approved"), plain(by)),
         EventPayload::ApprovalDenied { by, .. } => format!("{} by {}", paint(RED, "refused"), plain(by)),
+        EventPayload::RunAborted { by, .. } => format!("{} by {}", paint(RED, "run aborted"), plain(by)),
         EventPayload::Display(message) => {
             let (mark, style) = level(message.level);
             format!("{} {}", paint(style, mark), plain(&message.content))

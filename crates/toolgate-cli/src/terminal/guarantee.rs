@@ -15,6 +15,7 @@ pub(crate) fn guarantee(guarantee: Guarantee) -> &'static str {
         Guarantee::Resources => "resources",
         Guarantee::Environment => "environment",
         Guarantee::Secrets => "secrets",
+        Guarantee::Approvals => "approvals",
         Guarantee::Undo => "undo",
     }
 }

@@ -8,17 +8,24 @@ use super::{BOLD, paint};
 pub(crate) struct TextTable {
     head: Vec<&'static str>,
     rows: Vec<Vec<(String, Style)>>,
+    /// Whole lines below a row: its number, and their text.
+    below: Vec<(usize, String)>,
 }
 
 impl TextTable {
     /// A table with these headings.
     pub(crate) fn new(head: &[&'static str]) -> Self {
-        Self { head: head.to_vec(), rows: Vec::new() }
+        Self { head: head.to_vec(), rows: Vec::new(), below: Vec::new() }
     }
 
     /// Adds a row.
     pub(crate) fn row<const N: usize>(&mut self, cells: [(String, Style); N]) {
         self.rows.push(cells.into());
+    }
+
+    /// Adds whole lines below the last row, indented.
+    pub(crate) fn below<const N: usize>(&mut self, lines: [String; N]) {
+        self.below.extend(lines.into_iter().map(|line| (self.rows.len(), line)));
     }
 
     /// Prints it.
@@ -35,13 +42,16 @@ impl TextTable {
         });
         let head = self.head.iter().zip(&widths).map(|(name, width)| padded(name, *width, BOLD));
         anstream::println!("{}", head.collect::<Vec<_>>().join("  ").trim_end());
-        for row in &self.rows {
+        for (number, row) in (1..).zip(&self.rows) {
             let last = row.len().saturating_sub(1);
             let cells = row.iter().zip(&widths).enumerate().map(|(column, ((text, style), width))| match column {
                 column if column == last => padded(&cut(text, room), (*width).min(room), *style),
                 _ => padded(text, *width, *style),
             });
             anstream::println!("{}", cells.collect::<Vec<_>>().join("  ").trim_end());
+            for (_, line) in self.below.iter().filter(|(row, _)| *row == number) {
+                anstream::println!("  {line}");
+            }
         }
     }
 

@@ -165,38 +165,6 @@ fn a_person_at_a_terminal_is_asked_and_their_answer_counts() {
 }
 
 #[test]
-fn always_writes_the_rule_that_was_shown_and_is_not_asked_again() {
-    let world = World::new();
-    world.put(&world.user_config(), "# mine\n");
-    let call = format!(r#"{PROGRAM} call delete '{{"path":"hello.txt"}}'"#);
-    let said = world.shell(&format!("printf 'a\\n' | script -qec \"$(cat <<'END'\n{call}\nEND\n)\" /dev/null"));
-    assert!(!world.workspace().join("hello.txt").exists(), "{said:?}");
-    let config = std::fs::read_to_string(world.user_config()).unwrap();
-    assert!(config.starts_with("# mine\n") && config.contains("hello.txt"), "{config}");
-    world.put(&world.workspace().join("hello.txt"), "again");
-    world.put(&world.workspace().join("other.txt"), "other");
-    assert_eq!(world.run(&["call", "delete", r#"{"path":"hello.txt"}"#]).code, 0, "the rule answers");
-    assert_eq!(world.run(&["call", "delete", r#"{"path":"other.txt"}"#]).code, 4, "and only for what it says");
-}
-
-#[test]
-fn a_session_grant_outlives_the_process_but_one_that_came_with_the_repository_does_not_count() {
-    let world = World::new();
-    let call = format!(r#"{PROGRAM} --ask tool=read call --session s1 read '{{"path":"hello.txt"}}'"#);
-    let ask = format!("printf 's\\n' | script -qec \"$(cat <<'END'\n{call}\nEND\n)\" /dev/null");
-    assert!(world.shell(&ask).out.contains("hello"));
-    let again = |session: &str| {
-        world.run(&["--ask", "tool=read", "call", "--session", session, "read", r#"{"path":"hello.txt"}"#]).code
-    };
-    assert_eq!(again("s1"), 0);
-    assert_eq!(again("s2"), 4, "another session asks again");
-    let grants = world.workspace().join(".toolgate/sessions");
-    std::fs::create_dir_all(grants.join("s3")).unwrap();
-    std::fs::copy(grants.join("s1/grants.jsonl"), grants.join("s3/grants.jsonl")).unwrap();
-    assert_eq!(again("s3"), 4, "a grant that was carried elsewhere grants nothing");
-}
-
-#[test]
 fn secrets_of_the_environment_are_never_shown() {
     let world = World::new().file("log.txt", "token is swordfish-9876\n");
     let said = world.shell(r#"MY_TOKEN=swordfish-9876 "$toolgate" call read '{"path":"log.txt"}'"#);
@@ -244,4 +212,41 @@ fn a_call_is_recorded_with_the_arguments_that_it_came_with() {
     assert_eq!(world.call("shell", json!({ "command": "true" }))["payload"]["exit_code"], json!(0));
     let events = std::fs::read_to_string(world.last_run().join("events.jsonl")).unwrap();
     assert!(events.contains(r#""args":{"command":"true"}"#), "{events}");
+}
+
+#[test]
+fn a_call_that_runs_a_command_exits_as_the_command_does() {
+    let world = World::new();
+    for (command, code) in [("true", 0), ("exit 1", 1), ("exit 7", 7), ("kill -9 $$", 137)] {
+        let args = json!({ "command": command }).to_string();
+        let said = world.run(&["--json", "call", "shell", &args]);
+        assert_eq!(said.code, code, "{command}: {said:?}");
+        let reply = said.json();
+        assert_eq!(
+            (&reply["ok"], &reply["payload"]["exit_code"]),
+            (&json!(true), &json!(code)),
+            "the call did its work"
+        );
+    }
+}
+
+#[test]
+fn the_preset_full_is_loud() {
+    let world = World::new();
+    let warning = "The preset `full` is in force: nobody is asked";
+    let said = world.run(&["--preset", "full", "call", "read", r#"{"path":"hello.txt"}"#]);
+    assert!(said.err.contains(warning), "{said:?}");
+    assert!(!world.run(&["call", "read", r#"{"path":"hello.txt"}"#]).err.contains(warning));
+    let doctor = world.run(&["--preset", "full", "doctor"]);
+    assert!(doctor.out.contains(warning), "{doctor:?}");
+    let json = world.run(&["--json", "--preset", "full", "call", "read", r#"{"path":"hello.txt"}"#]).json();
+    assert_eq!(json["enforced"]["approvals"], "not_held", "{json}");
+}
+
+#[test]
+fn what_a_command_deletes_is_among_what_it_will_do() {
+    let world = World::new();
+    let said = world.run(&["--json", "call", "shell", r#"{"command":"echo x; rm -f hello.txt"}"#]).json();
+    let effects = &said["error"]["details"]["effects"];
+    assert!(effects.to_string().contains(r#"{"kind":"delete","path":"hello.txt"}"#), "{said}");
 }

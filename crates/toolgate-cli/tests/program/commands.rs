@@ -20,7 +20,7 @@ fn a_command_gives_its_output_its_code_and_what_held() {
         assert_eq!(reply["enforced"][guarantee], json!("held"), "{reply}");
     }
     let said = world.run(&["call", "shell", r#"{"command":"echo hello; echo oops >&2; exit 3"}"#]);
-    assert_eq!((said.code, said.out.as_str()), (0, "hello\n"), "{said:?}");
+    assert_eq!((said.code, said.out.as_str()), (3, "hello\n"), "{said:?}");
     assert!(said.err.contains("oops") && said.err.contains("exit code 3"), "{said:?}");
 }
 

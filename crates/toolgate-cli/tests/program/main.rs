@@ -11,6 +11,7 @@ mod build_output;
 mod calls;
 mod changes_killed;
 mod commands;
+mod grants;
 mod http;
 mod inbox;
 mod inbox_killed;

@@ -231,3 +231,16 @@ fn a_person_can_try_the_list_from_the_shell() {
     assert!(said.code != 0 && said.out.contains("198.18."), "{said:?}");
     assert!(said.err.contains("evil.example wasn't reached"), "{said:?}");
 }
+
+/// A model that is told to ask for what policy denies anyway asks in vain.
+#[test]
+fn only_what_policy_could_grant_is_suggested() {
+    let command = format!("{LOOK_UP}; exit 1");
+    let denied = |config: &str| call(&with_config(config), &[], &command)["payload"]["denied"][0].clone();
+    assert!(denied("")["request"].is_array(), "somebody may be asked for it");
+    for config in ["preset = 'autonomous'", "rules = [{ decision = 'deny', host = '*.example' }]"] {
+        let denied = denied(config);
+        assert!(denied["request"].is_null(), "{config}: {denied}");
+        assert!(denied["next"].as_str().unwrap().contains("Work without"), "{config}: {denied}");
+    }
+}

@@ -48,6 +48,8 @@ pub fn merge(
         denied_skills: SKILLS_DENY.merge(layers, warnings).into_iter().collect(),
         allowed_tools: SKILLS_ALLOWED_TOOLS.merge(layers, warnings),
         approval_wait_seconds: APPROVALS_WAIT_SECONDS.merge(layers, warnings),
+        grant_session_hours: APPROVALS_SESSION_HOURS.merge(layers, warnings),
+        grant_always_days: APPROVALS_ALWAYS_DAYS.merge(layers, warnings),
         store: StoreConfig { url: STORE_URL.merge(layers, warnings), queue: STORE_QUEUE.merge(layers, warnings) },
         model: merge_model(layers, warnings),
     })
@@ -107,7 +109,7 @@ fn check_positive(layers: &[ConfigLayer]) -> Result<(), ConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{OverlayMode, UnknownCommandAction};
+    use crate::config::{Config, GrantDays, OverlayMode, UnknownCommandAction};
     use crate::testing::{layer, settings, try_settings, untrusted};
     use toolgate_contract::{AllowedTools, Durability, Layer, Tier};
 
@@ -272,6 +274,26 @@ mod tests {
         assert_eq!((merged.approval_wait_seconds, warnings.len()), (60, 1), "{warnings:?}");
         let (merged, warnings) = settings(vec![untrusted(&wait(9))]);
         assert_eq!((merged.approval_wait_seconds, warnings.len()), (0, 1), "{warnings:?}");
+    }
+
+    #[test]
+    fn only_the_user_or_the_administrator_makes_approvals_last_longer() {
+        let config = |hours: u64, days: &str| format!("[approvals]\nsession_hours = {hours}\nalways_days = {days}");
+        let lasting = |layers| {
+            let (merged, warnings) = settings(layers);
+            (merged.grant_session_hours, merged.grant_always_days, warnings.len())
+        };
+        assert_eq!(lasting(vec![]), (12, GrantDays::Days(30), 0));
+        let mut trusted = untrusted(&config(48, "\"unlimited\""));
+        assert_eq!(lasting(vec![trusted.clone()]), (12, GrantDays::Days(30), 2));
+        trusted.trusted = true;
+        assert_eq!(lasting(vec![trusted]), (12, GrantDays::Days(30), 2));
+        assert_eq!(lasting(vec![untrusted(&config(1, "0"))]), (1, GrantDays::Days(0), 0));
+        let user = || layer(Layer::User, &config(48, "\"unlimited\""));
+        assert_eq!(lasting(vec![user()]), (48, GrantDays::Unlimited, 0));
+        let managed = layer(Layer::Managed, &config(8, "7"));
+        assert_eq!(lasting(vec![managed, user()]), (8, GrantDays::Days(7), 2));
+        assert!(Config::parse("approvals.always_days = \"for ever\"", "user").is_err());
     }
 
     #[test]

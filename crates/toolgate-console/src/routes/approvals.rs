@@ -53,6 +53,12 @@ pub(crate) enum ApprovalAnswerBody {
         #[serde(default)]
         scope: Option<ApprovalScope>,
     },
+    /// No, and the whole run ends: its other calls are cancelled, and no more are made.
+    Abort {
+        /// Why; told to the model.
+        #[serde(default)]
+        reason: Option<String>,
+    },
     /// No.
     Deny {
         /// Why; told to the model.
@@ -88,10 +94,15 @@ pub(super) async fn answer(
         let by = answerer(&state, &caller)?;
         let answer = match given {
             ApprovalAnswerBody::Deny { reason } => QueuedAnswer::Denied { by, reason },
+            ApprovalAnswerBody::Abort { reason } => QueuedAnswer::Aborted { by, reason },
             ApprovalAnswerBody::Approve { scope } => {
                 let scope = scope.unwrap_or(ApprovalScope::Call);
-                if !approval.request.scopes.iter().any(|offer| offer.scope == scope) {
+                if !approval.request.offers(scope) {
                     return Err(Problem::invalid("The request doesn't offer that scope."));
+                }
+                if matches!(caller, Caller::Session(_)) && scope == ApprovalScope::Always {
+                    // It would reach the sessions of others.
+                    return Err(Problem::owners_only());
                 }
                 QueuedAnswer::Granted { scope, by }
             }

@@ -51,6 +51,9 @@ pub(crate) struct SessionView {
     may_answer: bool,
     /// How many of its calls run.
     running: usize,
+    /// What everybody who uses the workspace has to know of its policy: that nobody is asked with the preset `full`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<&'static str>,
     /// Its token, told once when it begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<String>,
@@ -72,12 +75,12 @@ pub(super) async fn begin(
         return Err(Problem::invalid(format!("`wait_seconds` is at most {MAX_WAIT_SECONDS}.")));
     }
     let (client, token) = state.admit(wanted)?;
-    let view = SessionView { token: Some(token.expose().to_owned()), ..shown(&client) };
+    let view = SessionView { token: Some(token.expose().to_owned()), ..shown(&state, &client) };
     Ok((StatusCode::CREATED, Json(view)))
 }
 
 pub(super) async fn list(State(state): State<Arc<ServerState>>, _owner: OwnerOnly) -> Json<SessionList> {
-    Json(SessionList { sessions: state.clients.all().iter().map(|client| shown(client)).collect() })
+    Json(SessionList { sessions: state.clients.all().iter().map(|client| shown(&state, client)).collect() })
 }
 
 /// Cancels what the session does, and ends its run once that is on record.
@@ -96,13 +99,14 @@ pub(super) async fn end(
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn shown(client: &HttpSession) -> SessionView {
+fn shown(state: &ServerState, client: &HttpSession) -> SessionView {
     SessionView {
         id: client.id.clone(),
         run: client.run.id.clone(),
         since: client.since,
         may_answer: client.may_answer,
         running: client.running(),
+        warning: state.workspace.warning(),
         token: None,
     }
 }

@@ -80,6 +80,83 @@ async fn a_session_sees_its_own_approvals_and_answers_them_only_if_the_owner_all
     assert_eq!(pending.await.unwrap().json()["error"]["code"], "approval_denied");
 }
 
+/// Approves what waits with a scope, and returns the grant as the owner sees it.
+async fn grant(server: &ConsoleTestServer, scope: &str, pending: tokio::task::JoinHandle<HttpAnswer>) -> Value {
+    let approval = server.waiting(OWNER, "approvals").await;
+    let answer = json!({ "answer": "approve", "scope": scope });
+    assert_eq!(server.post(OWNER, &path(&approval), &answer).await.status, 204);
+    assert_eq!(pending.await.unwrap().json()["ok"], true);
+    server.workspace.file("hello.txt", "hello\nworld\n");
+    server.get(OWNER, "/v1/grants").await.json()["grants"][0].clone()
+}
+
+#[tokio::test]
+async fn a_session_sees_and_gives_up_its_own_grants_and_the_owner_revokes_the_rest() {
+    let server = start();
+    let (_, stranger) = server.session(json!({})).await;
+    let (session, token, pending) = asking(&server, json!({ "wait_seconds": 600 })).await;
+    let own = grant(&server, "session", pending).await;
+    assert_eq!((&own["scope"], &own["by"]), (&json!("session"), &json!("ada (http)")));
+    assert_eq!((&own["session"], &own["what"]), (&session["id"], &json!("`edit` may read hello.txt, write hello.txt")));
+    assert!(own["since"].is_string() && own["until"].is_string(), "{own}");
+    assert_eq!(server.get(&token, "/v1/grants").await.json()["grants"], json!([own]));
+    assert_eq!(server.get(&stranger, "/v1/grants").await.json()["grants"], json!([]));
+    let of = |grant: &Value| format!("/v1/grants/{}", grant["id"].as_str().unwrap());
+    assert_eq!(server.delete(&stranger, &of(&own)).await.status, 404);
+    assert_eq!(server.delete(&token, &of(&own)).await.status, 204);
+    assert_eq!(server.delete(OWNER, &of(&own)).await.status, 404, "it is gone");
+
+    let (_, token, pending) = asking(&server, json!({ "wait_seconds": 600, "may_answer": true })).await;
+    let approval = server.waiting(&token, "approvals").await;
+    let always = json!({ "answer": "approve", "scope": "always" });
+    assert_eq!(server.post(&token, &path(&approval), &always).await.problem(), (403, "owner_only".into()));
+    let always = grant(&server, "always", pending).await;
+    assert_eq!(server.get(&token, "/v1/grants").await.json()["grants"], json!([always]));
+    assert_eq!(server.delete(&token, &of(&always)).await.problem(), (403, "owner_only".into()));
+    assert_eq!(server.delete(OWNER, &of(&always)).await.status, 204);
+    assert_eq!(server.get(OWNER, "/v1/grants").await.json()["grants"], json!([]));
+}
+
+#[tokio::test]
+async fn a_grant_ends_with_its_session_even_if_another_takes_its_name() {
+    let server = start();
+    let wanted = json!({ "id": "worker", "wait_seconds": 600 });
+    let (_, _, pending) = asking(&server, wanted).await;
+    grant(&server, "session", pending).await;
+    assert_eq!(server.delete(OWNER, "/v1/sessions/worker").await.status, 204);
+    assert_eq!(server.get(OWNER, "/v1/grants").await.json()["grants"], json!([]));
+    let (_, _, pending) = asking(&server, json!({ "id": "worker" })).await;
+    assert_eq!(pending.await.unwrap().json()["error"]["code"], "approval_required");
+}
+
+#[tokio::test]
+async fn an_abort_ends_the_run_of_its_session_alone() {
+    let server = start();
+    let (session, token, pending) = asking(&server, json!({ "wait_seconds": 600 })).await;
+    let approval = server.waiting(OWNER, "approvals").await;
+    let answer = json!({ "answer": "abort", "reason": "wrong repository" });
+    assert_eq!(server.post(OWNER, &path(&approval), &answer).await.status, 204);
+    let reply = pending.await.unwrap().json();
+    assert_eq!(reply["error"]["code"], "cancelled", "{reply}");
+    assert!(reply["error"]["message"].as_str().unwrap().contains("wrong repository"), "{reply}");
+    assert_eq!(server.event(&session["run"], "run.aborted").await["by"], "ada (http)");
+    let read = json!({ "path": "hello.txt" });
+    assert_eq!(server.call(&token, "read", read.clone()).await["error"]["code"], "cancelled");
+    assert_eq!(server.call(OWNER, "read", read).await["ok"], true);
+}
+
+#[tokio::test]
+async fn a_call_that_ended_is_not_made_again_under_its_id() {
+    let server = start();
+    let (_, token) = server.session(json!({})).await;
+    let call = json!({ "tool_call_id": "mine", "name": "read", "args": { "path": "hello.txt" } });
+    assert_eq!(server.post(&token, "/v1/calls", &call).await.json()["ok"], true);
+    let again = server.post(&token, "/v1/calls", &call).await;
+    assert_eq!((again.status, &again.json()["error"]["code"]), (200, &json!("invalid_args")), "{again:?}");
+    let (_, other) = server.session(json!({})).await;
+    assert_eq!(server.post(&other, "/v1/calls", &call).await.json()["ok"], true, "in another run it is another call");
+}
+
 #[tokio::test]
 async fn without_a_wait_the_call_is_refused_at_once() {
     let server = start();

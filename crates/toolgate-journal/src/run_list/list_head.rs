@@ -10,13 +10,13 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use rustix::fs::{AtFlags, StatxFlags};
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{Durability, sha256};
 
 use super::entry::hash_text;
 use crate::directory::DirectoryHandle;
 use crate::hex::{self, Hash};
+use crate::workspace_identity::directory_identity;
 use crate::{JournalError, SigningKey};
 
 /// The largest head that is read.
@@ -57,7 +57,7 @@ pub(super) struct HeadDirectory {
 impl HeadDirectory {
     /// The head of the workspace that has this state directory.
     pub(super) fn of(directory: &Path, key: &SigningKey, state: &DirectoryHandle) -> Result<Self, JournalError> {
-        let identity = workspace_identity(state)?;
+        let identity = directory_identity(state)?;
         let name = format!("{}.json", &sha256(&identity)[..32]);
         Ok(Self { directory: directory.to_owned(), name, key: key.clone() })
     }
@@ -88,20 +88,4 @@ impl HeadDirectory {
         let text = serde_json::json!(["head of a list", self.name, workspace, list, entries, hex::string(hash), time]);
         text.to_string().into_bytes()
     }
-}
-
-/// What tells the workspace's directory from every other one. Where the file system doesn't know when a directory was
-/// made, its path and device are part of it, since inode numbers are used again.
-fn workspace_identity(state: &DirectoryHandle) -> Result<String, JournalError> {
-    let wanted = StatxFlags::INO | StatxFlags::BTIME;
-    let found = rustix::fs::statx(state.fd(), "..", AtFlags::empty(), wanted)
-        .map_err(|errno| state.error("couldn't be inspected", "..", errno.into()))?;
-    let inode = found.stx_ino;
-    Ok(match StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::BTIME) {
-        true => format!("{inode} born {}.{:09}", found.stx_btime.tv_sec, found.stx_btime.tv_nsec),
-        false => {
-            let (major, minor, path) = (found.stx_dev_major, found.stx_dev_minor, state.path().display());
-            format!("{inode} on {major}:{minor} at {path}")
-        }
-    })
 }

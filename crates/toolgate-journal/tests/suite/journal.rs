@@ -331,3 +331,19 @@ fn arguments_nested_too_deep_to_be_read_back_do_not_break_the_journal() {
     assert_eq!(read, [Some(1), None, Some(3), Some(4)], "one line can't be read, and the next ones come after it");
     assert_eq!(read_events(run.path()).unwrap().after(2).unwrap().count(), 2);
 }
+
+#[test]
+fn the_id_of_a_call_is_taken_once_in_a_run_whoever_made_the_call() {
+    let world = World::new();
+    let run = world.begin();
+    assert!(run.journal.claim_call("call-1").unwrap());
+    assert!(!run.journal.claim_call("call-1").unwrap(), "before its first event is recorded");
+    run.journal.append(&[started(1, "call-1")]).unwrap();
+
+    let other = world.reopen();
+    assert!(!other.journal.claim_call("call-1").unwrap(), "it is in the record");
+    assert!(other.journal.claim_call("call-2").unwrap());
+    other.journal.append(&[started(2, "call-2")]).unwrap();
+    assert!(!run.journal.claim_call("call-2").unwrap(), "another process made that call meanwhile");
+    assert!(run.journal.claim_call("call-3").unwrap());
+}

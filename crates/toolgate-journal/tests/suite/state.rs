@@ -30,7 +30,7 @@ fn everything_belongs_to_its_owner_alone() {
     let run = world.begin();
     run.artifacts.store(b"text", "text/plain").unwrap();
     run.save_pending("call-1", b"{}").unwrap();
-    world.state.session_grants("s", &world.options).unwrap();
+    world.state.notebook("s", &world.options).unwrap();
     let _index = world.state.index().unwrap();
     assert_eq!(fs::metadata(world.state.path()).unwrap().mode() & 0o777, 0o700);
     let found = modes(world.state.path());
@@ -105,7 +105,7 @@ fn an_id_must_be_a_plain_name() {
         let refused = [
             world.state.begin_run(id, facts("s"), &world.options).map(drop),
             world.state.open_run(id, &world.options).map(drop),
-            world.state.session_grants(id, &world.options).map(drop),
+            world.state.check_session(id),
             world.state.run_dir(id).map(drop),
         ];
         for refusal in refused {

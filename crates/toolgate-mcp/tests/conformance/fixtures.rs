@@ -126,8 +126,8 @@ impl PreparedCall for PreparedFixture {
         vec![Effect::Speak]
     }
 
-    fn preview(&self, _hands: &dyn Hands) -> Option<Preview> {
-        None
+    fn preview(&self, _hands: &dyn Hands) -> Result<Option<Preview>, ToolError> {
+        Ok(None)
     }
 
     fn run<'a>(self: Box<Self>, hands: &'a dyn Hands) -> BoxFuture<'a, Result<Value, ToolError>> {

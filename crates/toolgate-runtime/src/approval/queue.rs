@@ -146,9 +146,8 @@ impl ApprovalQueueClient {
 fn as_approval(answer: QueuedAnswer, request: &ApprovalRequest) -> Option<ApprovalAnswer> {
     match answer {
         QueuedAnswer::Denied { by, reason } => Some(ApprovalAnswer::Denied { by, reason }),
-        QueuedAnswer::Granted { scope, by } if request.scopes.iter().any(|offer| offer.scope == scope) => {
-            Some(ApprovalAnswer::Granted { scope, by })
-        }
+        QueuedAnswer::Aborted { by, reason } => Some(ApprovalAnswer::Aborted { by, reason }),
+        QueuedAnswer::Granted { scope, by } if request.offers(scope) => Some(ApprovalAnswer::Granted { scope, by }),
         QueuedAnswer::Granted { by, .. } => {
             let reason = Some("The answer has a wider scope than any that was offered.".into());
             Some(ApprovalAnswer::Denied { by, reason })
@@ -161,7 +160,7 @@ fn as_approval(answer: QueuedAnswer, request: &ApprovalRequest) -> Option<Approv
 fn as_question_answer(answer: QueuedAnswer) -> Option<QuestionAnswer> {
     match answer {
         QueuedAnswer::Said { words, choice, by } => Some(QuestionAnswer { answer: words, choice, by }),
-        QueuedAnswer::Granted { .. } | QueuedAnswer::Denied { .. } => None,
+        QueuedAnswer::Granted { .. } | QueuedAnswer::Denied { .. } | QueuedAnswer::Aborted { .. } => None,
     }
 }
 

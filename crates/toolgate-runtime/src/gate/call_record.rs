@@ -125,7 +125,7 @@ impl<'a> CallRecord<'a> {
     }
 
     /// A redacted effect: a command line may hold a secret, and so may what is written to a process.
-    fn clean_effect(&self, effect: &Effect) -> Effect {
+    pub(super) fn clean_effect(&self, effect: &Effect) -> Effect {
         match effect {
             Effect::Run { command, workdir } => Effect::Run { command: self.clean(command), workdir: workdir.clone() },
             Effect::Unsandboxed { command } => Effect::Unsandboxed { command: self.clean(command) },

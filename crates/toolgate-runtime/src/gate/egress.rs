@@ -34,6 +34,10 @@ impl EgressPolicy for CallEgress {
         match verdict.decision {
             Decision::Allow => Ok(()),
             Decision::Ask if cleared.contains(&port) => Ok(()),
+            Decision::Ask if self.policy.is_unattended() => {
+                let reason = format!("{host} wasn't reached: {} Nobody can be asked here.", verdict.reason);
+                Err(Denial::of_host(host, port, reason, Some(verdict.name)))
+            }
             Decision::Ask => {
                 let unnamed = match cleared.is_empty() {
                     true => "The call doesn't name this host".to_owned(),

@@ -17,17 +17,27 @@ mod judged;
 mod outcome;
 mod prepared;
 
-use toolgate_contract::{Denial, Effect, Reply, ToolError};
+use toolgate_contract::{Denial, Effect, Event, EventPayload, RefusedRequest, Reply, ToolError};
 
 pub use self::cleared::Cleared;
 use self::found::Found;
 use self::outcome::Outcome;
 use super::call_record::CallRecord;
+use super::refusals::{aborted, repeated_id, unrecorded};
 use crate::step_timings::StepTimings;
 
 /// Performs a call; once more with more rights if the sandbox denied something and it is granted.
 pub(super) async fn perform(record: Box<CallRecord<'_>>) -> (Reply, StepTimings) {
+    let record = match record.claimed() {
+        Ok(record) => record,
+        Err(refused) => return *refused,
+    };
+    if let Some(by) = record.session.aborted_by() {
+        let error = aborted(by, None);
+        return Outcome::from(record.stopped(error)).finish();
+    }
     let outcome = attempt(record, Request::Stated).await.unwrap_or_else(Outcome::from);
+    let outcome = outcome.without_hopeless_requests();
     match outcome.missing() {
         missing if missing.is_empty() => outcome,
         missing => outcome.retry(missing).await,
@@ -37,7 +47,10 @@ pub(super) async fn perform(record: Box<CallRecord<'_>>) -> (Reply, StepTimings)
 
 /// Refuses a call that couldn't be parsed, and records it like every other.
 pub(super) fn refuse(record: Box<CallRecord<'_>>, why: ToolError) -> Reply {
-    Outcome::from(record.stopped(why)).finish().0
+    match record.claimed() {
+        Ok(record) => Outcome::from(record.stopped(why)).finish().0,
+        Err(refused) => refused.0,
+    }
 }
 
 /// The steps, in order.
@@ -82,6 +95,30 @@ pub(super) struct Stopped<'a> {
 }
 
 impl<'a> CallRecord<'a> {
+    /// This call, if no other call of the run has its id. One id stands for one call in the record and in undo, so a
+    /// repeated one is refused, and recorded as a refused request: the events of the first call stay its own.
+    fn claimed(self: Box<Self>) -> Result<Box<Self>, Box<(Reply, StepTimings)>> {
+        let (id, session) = (self.call.tool_call_id.clone(), self.session);
+        let error = match session.recorder.claim_call(&id) {
+            Ok(true) => return Ok(self),
+            Ok(false) => {
+                let refused = RefusedRequest {
+                    door: "gate".into(),
+                    code: "duplicate_call".into(),
+                    request: self.clean(&format!("{} {id}", self.call.name)),
+                    from: Some(session.id.clone()),
+                    unrecorded: 0,
+                };
+                let event = Event { tool_call_id: None, ..self.event(EventPayload::RequestRefused(refused)) };
+                session
+                    .record(&[event])
+                    .map_or_else(|fault| unrecorded(fault, false), |()| repeated_id(&id, &session.run))
+            }
+            Err(fault) => unrecorded(fault, false),
+        };
+        Err(Box::new((Reply::refused(id, error), self.timings)))
+    }
+
     /// This call, stopped by this error.
     fn stopped(self: Box<Self>, error: ToolError) -> Stopped<'a> {
         Stopped { record: self, error, is_unrecorded: false }

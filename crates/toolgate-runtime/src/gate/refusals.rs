@@ -25,6 +25,13 @@ pub(super) fn refused(tool: &str, by: &str, reason: Option<String>) -> ToolError
     ToolError::new(ErrorCode::ApprovalDenied, format!("{by} did not approve this call of `{tool}`.{words}"))
 }
 
+/// A person ended the run.
+pub(super) fn aborted(by: &str, reason: Option<String>) -> ToolError {
+    let words = reason.map(|reason| format!(" Their words: {reason}")).unwrap_or_default();
+    ToolError::new(ErrorCode::Cancelled, format!("{by} aborted this run: no more calls are made in it.{words}"))
+        .with_hint("Stop here. Only a new run can go on, and only the person begins one.")
+}
+
 /// Nobody was there to ask.
 pub(super) fn unanswered(request: &ApprovalRequest) -> ToolError {
     let message =
@@ -36,6 +43,17 @@ pub(super) fn unanswered(request: &ApprovalRequest) -> ToolError {
             .into(),
     };
     ToolError::new(ErrorCode::ApprovalRequired, message).with_hint(hint).with_details(json!(request))
+}
+
+/// Another call of the run has this id.
+pub(super) fn repeated_id(id: &str, run: &str) -> ToolError {
+    let id: String = id.chars().take(80).collect();
+    let message = format!("A call with the id `{id}` was made before in this run, so this one was not made.");
+    let hint = format!(
+        "Give every call an id of its own, or none to get one. If you meant to repeat the request, look at how the first \
+         call ended: `toolgate runs tree {run}`, or GET /v1/runs/{run}/tree."
+    );
+    ToolError::invalid_args(message).with_hint(hint).with_details(json!({ "tool_call_id": id, "run": run }))
 }
 
 /// The record failed.

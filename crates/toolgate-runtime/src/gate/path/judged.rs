@@ -1,17 +1,18 @@
 //! Approve: a deny ends here. An ask needs a grant from before, or a person now.
 
 use toolgate_contract::{
-    ApprovalScope, Decision, Denial, Effect, ErrorCode, EventPayload, PreparedCall, ToolError, Verdict,
+    Access, ApprovalScope, Decision, Denial, Effect, ErrorCode, EventPayload, Finding, PreparedCall, ToolError, Verdict,
 };
 use toolgate_journal::Grant;
-use toolgate_policy::{standing_rules, to_toml};
+use toolgate_policy::may_be_standing;
 
 use super::approved::Approved;
 use super::{Request, Stopped};
-use crate::approval::{ApprovalAnswer, ApprovalOption, ApprovalRequest};
+use crate::approval::{ApprovalAnswer, ApprovalRequest};
+use crate::gate::approval_options::approval_options;
 use crate::gate::call_record::CallRecord;
-use crate::gate::refusals::{denied, readable, refused, unanswered, unconfined};
-use crate::grants::{asked_effects, covering};
+use crate::gate::refusals::{aborted, denied, readable, refused, unanswered, unconfined};
+use crate::grants::{GrantQuery, asked_effects, grant_id};
 use crate::registry::RegisteredTool;
 
 /// A call that policy has judged.
@@ -50,9 +51,8 @@ impl<'a> Judged<'a> {
             return Ok(None);
         }
         let asked = asked_effects(verdict, &record.granted());
-        let now = record.gate.parts.clock.now();
-        let known = covering(&record.session.grants(), &record.call.name, &asked, now);
-        match known {
+        let grants = record.session.recorder.grants(record.gate.parts.clock.now())?;
+        match GrantQuery::new(&record.call.name, &asked, verdict, record.session).covered_by(&grants) {
             Some(scope) => Ok(Some(scope)),
             None if record.session.skills.approves(&record.call.name) => Ok(Some(ApprovalScope::Session)),
             None => self.ask(asked).await.map(Some),
@@ -65,7 +65,7 @@ impl<'a> Judged<'a> {
         record.write(EventPayload::ApprovalRequired {
             tool: request.tool.clone(),
             reason: request.reason.clone(),
-            effects: asked.clone(),
+            effects: asked.iter().map(|effect| record.clean_effect(effect)).collect(),
         })?;
         let answer = tokio::select! {
             biased;
@@ -73,6 +73,11 @@ impl<'a> Judged<'a> {
             answer = record.session.ask(&request) => answer,
         };
         match answer {
+            ApprovalAnswer::Granted { scope, by } if !request.offers(scope) => {
+                let reason = Some("The answer reaches farther than any that was offered.".to_owned());
+                record.write(EventPayload::ApprovalDenied { by: by.clone(), reason: reason.clone() })?;
+                Err(refused(&record.call.name, &by, reason))
+            }
             ApprovalAnswer::Granted { scope, by } => {
                 record.write(EventPayload::ApprovalGranted { scope, by: by.clone() })?;
                 self.remember(scope, by, asked, &request)?;
@@ -82,6 +87,13 @@ impl<'a> Judged<'a> {
                 record.write(EventPayload::ApprovalDenied { by: by.clone(), reason: reason.clone() })?;
                 Err(refused(&record.call.name, &by, reason))
             }
+            ApprovalAnswer::Aborted { by, reason } => {
+                record.write(EventPayload::ApprovalDenied { by: by.clone(), reason: reason.clone() })?;
+                record.write(EventPayload::RunAborted { by: by.clone(), reason: reason.clone() })?;
+                record.session.abort(&by);
+                record.session.processes.end().await;
+                Err(aborted(&by, reason))
+            }
             ApprovalAnswer::Nobody => Err(unanswered(&request)),
         }
     }
@@ -89,7 +101,7 @@ impl<'a> Judged<'a> {
     /// What the person is shown.
     fn approval_request(&self, asked: &[Effect]) -> Result<ApprovalRequest, ToolError> {
         let record = &self.record;
-        let preview = self.call.preview(&record.hands(readable(&record.effects).into()));
+        let preview = self.preview()?;
         let mut reasons: Vec<&str> = Vec::new();
         for ask in self.verdict.asks.iter().filter(|ask| !ask.reason.is_empty()) {
             if !reasons.contains(&ask.reason.as_str()) {
@@ -104,34 +116,51 @@ impl<'a> Judged<'a> {
             reason: with_warnings(record, reasons.join(" ")),
             justification: record.call.justification.as_ref().map(|words| record.clean(words)),
             args: record.shown_args.clone(),
-            effects: record.granted().iter().map(|located| located.effect.clone()).collect(),
-            preview: preview.map(|preview| record.clean(&preview.diff)),
-            scopes: self.options(asked),
+            effects: self.shown_effects(),
+            preview,
+            scopes: approval_options(record, may_be_standing(&self.verdict.asks), asked),
             replay: replay.command(&record.call, &record.effects, &record.wider, &record.shown_args, record.session)?,
         })
     }
 
-    /// What each answer would grant, narrowest first. "Always" is offered where its rule can be stored.
-    fn options(&self, asked: &[Effect]) -> Vec<ApprovalOption> {
-        let what = what_is_granted(asked);
-        let name = &self.record.call.name;
-        let mut options = vec![
-            ApprovalOption { scope: ApprovalScope::Call, grants: "this one call".into() },
-            ApprovalOption { scope: ApprovalScope::Run, grants: format!("`{name}` may {what}, until this run ends") },
-            ApprovalOption {
-                scope: ApprovalScope::Session,
-                grants: format!("`{name}` may {what}, until this session ends"),
-            },
-        ];
-        let rules = standing_rules(self.tool.declaration(), &self.verdict.asks);
-        if self.record.gate.parts.user_rules.is_some() && !rules.is_empty() {
-            options.push(ApprovalOption { scope: ApprovalScope::Always, grants: to_toml(&rules) });
+    /// What the call would change. A call that can't succeed fails here, so that nobody is asked about it.
+    fn preview(&self) -> Result<Option<String>, ToolError> {
+        let record = &self.record;
+        match self.call.preview(&record.hands(readable(&record.effects).into())) {
+            Ok(preview) => Ok(preview.map(|preview| record.clean(&preview.diff))),
+            Err(error) if self.may_be_told(&error) => Err(error),
+            Err(_) => Ok(None),
         }
-        options
     }
 
-    /// Stores an approval as its scope says. If the rule of an "always" can't be stored, the call fails: it isn't silently
-    /// taken for a single approval.
+    /// Whether an error tells the caller nothing that it may only know after an approval: it says what kind of thing is
+    /// at a path, or only changes have to be approved, not reading.
+    fn may_be_told(&self, error: &ToolError) -> bool {
+        let is_change = |ask: &Finding| {
+            let access = ask.effect.as_ref().and_then(Effect::path).map(|(access, _)| access);
+            access.is_some_and(|access| access != Access::Read)
+        };
+        matches!(error.code, ErrorCode::NotFound | ErrorCode::NotAFile) || self.verdict.asks.iter().all(is_change)
+    }
+
+    /// Everything that the call touches, and what its commands will delete.
+    fn shown_effects(&self) -> Vec<Effect> {
+        let record = &self.record;
+        let mut shown: Vec<Effect> =
+            record.granted().iter().map(|located| record.clean_effect(&located.effect)).collect();
+        for located in record.effects.iter() {
+            let Effect::Run { command, workdir } = &located.effect else { continue };
+            let read = record.gate.parts.policy.explain(command, workdir);
+            for deletion in read.effects().filter(|effect| matches!(effect, Effect::Delete { .. })) {
+                if !shown.contains(deletion) {
+                    shown.push(deletion.clone());
+                }
+            }
+        }
+        shown
+    }
+
+    /// Records an approval, and stores it as a grant if its scope reaches beyond this call: exactly as the person was shown.
     fn remember(
         &self,
         scope: ApprovalScope,
@@ -139,25 +168,23 @@ impl<'a> Judged<'a> {
         effects: Vec<Effect>,
         request: &ApprovalRequest,
     ) -> Result<(), ToolError> {
-        let record = &self.record;
-        let always = request.scopes.iter().find(|option| option.scope == ApprovalScope::Always);
-        if let (ApprovalScope::Always, Some(rules), Some(option)) = (scope, &record.gate.parts.user_rules, always) {
-            rules.append_rules(&option.grants)?;
-        }
-        let grant = Grant {
+        let (record, session) = (&self.record, self.record.session);
+        let clock = &record.gate.parts.clock;
+        session.recorder.remember(&Grant {
+            id: grant_id(clock.as_ref()),
             tool: record.call.name.clone(),
             effects,
             scope,
+            workspace: session.recorder.workspace(),
             by,
-            at: record.gate.parts.clock.now(),
-            expires: None,
-            run: record.session.run.clone(),
-            session: record.session.id.clone(),
+            at: clock.now(),
+            expires: request.scopes.iter().find(|option| option.scope == scope).and_then(|option| option.until),
+            run: session.run.clone(),
+            session: session.id.clone(),
+            session_continues: session.waits,
             tool_call_id: record.call.tool_call_id.clone(),
-        };
-        record.session.recorder.remember(&grant)?;
-        record.session.grants().push(grant);
-        Ok(())
+            revoked: None,
+        })
     }
 }
 
@@ -186,35 +213,4 @@ fn denied_places(record: &CallRecord<'_>) -> String {
     let is_place = |denial: &&Denial| denial.code == ErrorCode::SandboxDenied && !denial.is_mere_reason();
     let at_places = record.tally.denials.iter().filter(is_place);
     at_places.map(|denial| format!(" {}", denial.reason)).collect()
-}
-
-/// Everything that would be granted; hosts are listed together, since each is connected to in the same way.
-fn what_is_granted(asked: &[Effect]) -> String {
-    let is_host = |effect: &&Effect| matches!(effect, Effect::Connect { .. });
-    let mut what: Vec<String> = asked.iter().filter(|effect| !is_host(effect)).map(in_words).collect();
-    let hosts: Vec<String> = asked.iter().filter_map(host_and_port).collect();
-    match hosts.split_last() {
-        Some((last, [])) => what.push(format!("connect to {last}")),
-        Some((last, first)) => what.push(format!("connect to {} and {last}", first.join(", "))),
-        None => {}
-    }
-    if what.is_empty() { "any call".into() } else { what.join(", ") }
-}
-
-fn host_and_port(effect: &Effect) -> Option<String> {
-    match effect {
-        Effect::Connect { host, port } => Some(format!("{host}:{port}")),
-        _ => None,
-    }
-}
-
-/// What would be granted; of a pattern, what else it covers.
-fn in_words(effect: &Effect) -> String {
-    match effect {
-        Effect::Run { command, .. } => match command.strip_suffix(" *") {
-            Some(start) => format!("run `{command}` (whatever begins with `{start}`)"),
-            None => format!("run `{command}` (exactly this)"),
-        },
-        other => other.to_string(),
-    }
 }

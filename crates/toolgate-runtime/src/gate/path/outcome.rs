@@ -2,10 +2,13 @@
 //! record, reply.
 
 use serde_json::{Value, json};
+use toolgate_config::Preset;
 use toolgate_contract::{
-    CallEnding, DeniedAccess, Effect, ErrorCode, Event, EventPayload, OmittedText, Reply, ReplyArtifacts, Right,
-    ToolError, Truncated,
+    CallEnding, Decision, DeniedAccess, Effect, ErrorCode, Event, EventPayload, Guarantee, GuaranteeLevel, OmittedText,
+    Reply, ReplyArtifacts, Right, ToolError, Truncated,
 };
+
+use toolgate_policy::PolicyRequest;
 
 use super::{Request, Stopped, attempt};
 use crate::gate::call_record::CallRecord;
@@ -41,11 +44,33 @@ impl Outcome<'_> {
         };
         let mut missing: Vec<Effect> = Vec::new();
         for effect in found.into_iter().filter(is_new) {
-            if !missing.contains(&effect) {
+            if !missing.contains(&effect) && self.refusal_of(&effect).is_none() {
                 missing.push(effect);
             }
         }
         missing
+    }
+
+    /// The outcome without suggestions to ask for what policy denies anyway.
+    pub(super) fn without_hopeless_requests(mut self) -> Self {
+        let wanted: Vec<Effect> = self.record.tally.denials.iter().flat_map(|denial| denial.missing.clone()).collect();
+        for effect in wanted {
+            if let (Some(right), Some(why)) = (Right::of(&effect), self.refusal_of(&effect)) {
+                let denied = self.record.tally.denied.iter_mut();
+                denied.for_each(|denied| denied.withdraw(&right.to_string(), &why));
+            }
+        }
+        self
+    }
+
+    /// Why policy would deny a right that the call asked for; none if it might grant the right.
+    fn refusal_of(&self, effect: &Effect) -> Option<String> {
+        let record = &self.record;
+        let (tool, ceilings) = (record.tool?.declaration(), record.session.ceilings());
+        let question = PolicyRequest { tool, effects: &record.effects, ceilings: &ceilings, bounds: None };
+        let verdict = record.gate.parts.policy.judge_wider(&question, std::slice::from_ref(effect));
+        let is_its_own = verdict.decided_by.effect.as_ref() == Some(effect);
+        (verdict.decision == Decision::Deny && is_its_own).then_some(verdict.decided_by.reason)
     }
 
     /// Asks for the missing rights, and takes the same steps once more. If policy or the person doesn't grant them, the first
@@ -68,6 +93,9 @@ impl Outcome<'_> {
     /// Redacts, trims, records and replies.
     pub(super) fn finish(mut self) -> (Reply, StepTimings) {
         let mut truncated = None;
+        if self.record.gate.parts.policy.preset() == Preset::Full {
+            self.record.tally.enforced.0.insert(Guarantee::Approvals, GuaranteeLevel::NotHeld);
+        }
         let shown = self.result.and_then(|mut payload| {
             let record = &mut self.record;
             report_denied(&mut payload, &record.tally.denied);
