@@ -71,14 +71,17 @@ fn ask_person(request: &ApprovalRequest, by: String, withdrawn: &CancellationTok
     }
 }
 
+/// What a person typed.
 #[derive(Debug, PartialEq, Eq)]
-enum TypedAnswer {
+pub(crate) enum TypedAnswer {
+    /// It may run, and how far that extends.
     Yes(ApprovalScope),
+    /// It may not.
     No,
 }
 
 /// Parses a letter; only offered answers count.
-fn read_answer(line: &str, request: &ApprovalRequest) -> Option<TypedAnswer> {
+pub(crate) fn read_answer(line: &str, request: &ApprovalRequest) -> Option<TypedAnswer> {
     let word = line.to_lowercase();
     if matches!(word.as_str(), "n" | "no") {
         return Some(TypedAnswer::No);
@@ -109,26 +112,40 @@ fn name(scope: ApprovalScope) -> &'static str {
 
 /// Shows everything that a person needs to decide.
 pub(crate) fn show_request(request: &ApprovalRequest) {
-    let field = |name: &str, value: String| anstream::eprintln!("  {:<10} {value}", paint(DIM, format!("{name:<10}")));
-    anstream::eprintln!("\n{} {}", paint(YELLOW.bold(), "May this run?"), paint(BOLD, plain(&request.tool)));
-    field("risk", risk(request.risk));
-    field("why asked", plain(&request.reason));
+    request_lines(request).iter().for_each(|line| anstream::eprintln!("{line}"));
+}
+
+/// Everything that a person needs to decide.
+pub(crate) fn request_lines(request: &ApprovalRequest) -> Vec<String> {
+    let field = |name: &str, value: String| format!("  {:<10} {value}", paint(DIM, format!("{name:<10}")));
+    let mut lines =
+        vec![String::new(), format!("{} {}", paint(YELLOW.bold(), "May this run?"), paint(BOLD, plain(&request.tool)))];
+    lines.push(field("risk", risk(request.risk)));
+    lines.push(field("why asked", plain(&request.reason)));
     if let Some(words) = &request.justification {
-        field("model says", plain(words).replace('\n', " "));
+        lines.push(field("model says", plain(words).replace('\n', " ")));
     }
-    field("arguments", plain(&request.args.to_string()));
+    lines.push(field("arguments", plain(&request.args.to_string())));
     for effect in &request.effects {
-        field("will", plain(&effect.to_string()).replace('\n', "\\n"));
+        lines.push(field("will", plain(&effect.to_string()).replace('\n', "\\n")));
     }
     if let Some(diff) = &request.preview {
-        anstream::eprintln!();
-        diff.lines().for_each(|line| anstream::eprintln!("  {}", diff_line(line)));
+        lines.push(String::new());
+        lines.extend(diff.lines().map(|line| format!("  {}", diff_line(line))));
     }
-    anstream::eprintln!();
+    lines.push(String::new());
     for offer in &request.scopes {
         let grants = plain(&offer.grants).trim().replace('\n', "\n              ");
         let letter = paint(GREEN.bold(), format!("[{}]", key(offer.scope)));
-        anstream::eprintln!("  {letter} {:<8} {grants}", name(offer.scope));
+        lines.push(format!("  {letter} {:<8} {grants}", name(offer.scope)));
     }
-    anstream::eprintln!("  {} no", paint(RED.bold(), "[n]"));
+    lines.push(format!("  {} no", paint(RED.bold(), "[n]")));
+    lines
+}
+
+/// The keys that answer a request, in one line.
+pub(crate) fn answer_hint(request: &ApprovalRequest) -> String {
+    let yes = request.scopes.iter().map(|offer| format!("{} {}", key(offer.scope), name(offer.scope)));
+    let keys: Vec<String> = yes.chain(["n no".to_owned()]).collect();
+    format!("{} {}", paint(YELLOW.bold(), "May this run?"), paint(BOLD, keys.join(" · ")))
 }
