@@ -51,6 +51,8 @@ pub(crate) struct TaskContext {
     pub(crate) kinds: Vec<AgentDefinition>,
     /// The workspace's own instructions for agents.
     pub(crate) workspace_instructions: Option<String>,
+    /// What is worth knowing at the start, each a paragraph.
+    pub(crate) facts: Vec<String>,
     /// How many agents were started so far.
     pub(crate) started: AtomicU32,
 }
@@ -67,6 +69,7 @@ impl Agent {
             listener: Arc::new(DiscardText),
             kinds: AgentDefinition::built_in(),
             workspace_instructions: None,
+            facts: Vec::new(),
             started: AtomicU32::new(0),
         };
         Self { context, session, messages: Arc::default(), past: None }
@@ -89,9 +92,11 @@ impl Agent {
         self.context.model = model;
     }
 
-    /// The session in which it works.
-    pub fn session(&self) -> &Session {
-        &self.session
+    /// Goes on behind another gate and in another session.
+    #[must_use]
+    pub fn moved_to(mut self, gate: Arc<Gate>, session: Session) -> Self {
+        (self.context.gate, self.session) = (gate, session);
+        self
     }
 
     /// Sets the sink that receives the model's text while it is written.
@@ -115,6 +120,13 @@ impl Agent {
     #[must_use]
     pub fn with_workspace_instructions(mut self, workspace_instructions: Option<String>) -> Self {
         self.context.workspace_instructions = workspace_instructions;
+        self
+    }
+
+    /// Sets what is worth knowing at the start, such as the date and the state of git.
+    #[must_use]
+    pub fn with_facts(mut self, facts: Vec<String>) -> Self {
+        self.context.facts = facts;
         self
     }
 
@@ -150,6 +162,7 @@ impl TaskContext {
             listener: Arc::clone(&self.listener),
             kinds: self.kinds.clone(),
             workspace_instructions: self.workspace_instructions.clone(),
+            facts: self.facts.clone(),
             started: AtomicU32::new(0),
         }
     }

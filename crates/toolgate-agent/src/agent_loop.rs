@@ -89,7 +89,13 @@ impl AgentLoop {
         let is_subagent = role.parent.is_some();
         let can_start = role.depth < context.controls.depth && tools.iter().any(|tool| tool.name == "task");
         let others = if can_start { context.kinds.as_slice() } else { &[] };
-        let system = prompt::instructions(&role.kind, is_subagent, others, context.workspace_instructions.as_deref());
+        let system = prompt::instructions(
+            &role.kind,
+            is_subagent,
+            others,
+            context.workspace_instructions.as_deref(),
+            &context.facts,
+        );
         let fixed = system.len() + tools.iter().map(length).sum::<usize>();
         Self {
             id: format!("agent_{}", context.gate.clock().id().simple()),

@@ -6,6 +6,7 @@ mod attach;
 mod audit;
 mod call;
 mod changes;
+mod chat;
 mod commit;
 mod completions;
 mod demo;
@@ -35,6 +36,10 @@ use crate::exit::Exit;
 use crate::policy_flags::PolicyFlags;
 use crate::workspace::find_workspace;
 
+pub(crate) use self::changes::ChangesArgs;
+pub(crate) use self::run::{AgentArgs, AgentRun, OpenedModel, RunObservers};
+pub(crate) use self::undo::UndoArgs;
+
 /// The gate between a language model and a machine.
 ///
 /// Every action that a model asks for becomes a declared, validated, judged, approved, confined, bounded, redacted,
@@ -43,7 +48,7 @@ use crate::workspace::find_workspace;
 #[command(name = "toolgate", version, propagate_version = true, max_term_width = 110, after_long_help = AFTER_HELP)]
 pub(crate) struct CommandLine {
     #[command(subcommand)]
-    verb: Verb,
+    verb: Option<Verb>,
     #[command(flatten)]
     pub(crate) color: colorchoice_clap::Color,
     #[command(flatten)]
@@ -52,6 +57,7 @@ pub(crate) struct CommandLine {
 
 const AFTER_HELP: &str = "\
 Examples:
+  toolgate                                         a conversation with an agent, at a terminal
   toolgate demo                                    see an agent at work, without any key
   toolgate run \"make the tests pass\" --model anthropic:claude-sonnet-4-5
   toolgate init                                    write a policy file for this directory
@@ -92,6 +98,7 @@ pub(crate) struct GlobalOptions {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Chat(chat::ChatArgs),
     Run(run::RunArgs),
     Demo(demo::DemoArgs),
     Call(call::CallArgs),
@@ -130,6 +137,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> Result<T> {
 /// What a subcommand works with: the workspace, the configuration, and the output format.
 pub(crate) struct Invocation {
     pub(crate) location: WorkspaceLocation,
+    pub(crate) policy: PolicyFlags,
     pub(crate) json: bool,
 }
 
@@ -138,16 +146,24 @@ impl CommandLine {
     pub(crate) fn from_arguments() -> Self {
         let is_asked = std::env::args_os().any(|word| word == "--help" || word == "help");
         let command = if is_asked { help::flowing(Self::command()) } else { Self::command() };
-        Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+        let matches = command.clone().get_matches();
+        // At a terminal, the program without a subcommand opens a conversation.
+        let matches = match matches.subcommand_name() {
+            None if chat::is_possible() => command.get_matches_from(std::env::args_os().chain(["chat".into()])),
+            _ => matches,
+        };
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 
     /// Runs the subcommand.
     pub(crate) fn run(self) -> Result<Exit> {
         let invocation = || -> Result<Invocation> {
             let location = find_workspace(self.common.workspace, &self.common.policy)?;
-            Ok(Invocation { location, json: self.common.json })
+            Ok(Invocation { location, policy: self.common.policy, json: self.common.json })
         };
-        match self.verb {
+        let Some(verb) = self.verb else { return help::print_short_help(Self::command()) };
+        match verb {
+            Verb::Chat(verb) => verb.run(invocation()?),
             Verb::Run(verb) => verb.run(&invocation()?),
             Verb::Demo(verb) => verb.run(),
             Verb::Call(verb) => verb.run(&invocation()?),

@@ -1,6 +1,7 @@
 //! The program `toolgate`: parses the command line, opens a workspace, and talks to the person.
 
 mod attach;
+mod chat;
 mod commands;
 mod exit;
 mod policy_flags;

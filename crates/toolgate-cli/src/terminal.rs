@@ -2,13 +2,17 @@
 
 mod answerer;
 mod approver;
+mod checklist;
 mod event;
 mod fields;
 mod guarantee;
 mod live_view;
+mod markdown;
 mod prompt;
 mod reply;
 mod reporter;
+mod running_calls;
+mod screen;
 mod settled_changes;
 mod sink;
 mod table;
@@ -22,16 +26,23 @@ use toolgate_contract::{Decision, MessageLevel, Risk, ToolError, Verdict};
 
 use crate::exit::tool_error_in;
 
-pub(crate) use answerer::{TerminalAnswerer, prompt_for_answer, show_question};
-pub(crate) use approver::{ApproveOnce, TerminalApprover, prompt_for_approval, show_request};
+pub(crate) use answerer::{TerminalAnswerer, prompt_for_answer, question_lines, show_question};
+pub(crate) use approver::{
+    ApproveOnce, TerminalApprover, TypedAnswer, answer_hint, prompt_for_approval, read_answer, request_lines,
+    show_request,
+};
+pub(crate) use checklist::checklist;
 pub(crate) use event::event_line;
 pub(crate) use guarantee::{guarantee, holding_mark};
 pub(crate) use live_view::LiveView;
 pub(crate) use reply::{ReplyContext, show_reply};
-pub(crate) use reporter::{ExclusivePrompt, JsonReporter, ReportStyle, Reporter};
+pub(crate) use reporter::{ExclusivePrompt, JsonReporter, ReportStyle, Reporter, ScreenStyle};
+pub(crate) use running_calls::elapsed;
+pub(crate) use screen::{LiveArea, Screen};
 pub(crate) use settled_changes::{MOST_LINES, how_to_commit, paths, show_quarantined, would_change};
 pub(crate) use sink::TerminalSink;
 pub(crate) use table::TextTable;
+pub(crate) use transcript::message as said;
 pub(crate) use tree::show_tree;
 pub(crate) use tty::{Keyboard, RawMode, TerminalInput, stdout_size};
 pub(crate) use wrap::wrapped;
@@ -67,7 +78,7 @@ fn is_direction_mark(c: char) -> bool {
 }
 
 /// A number with grouped digits.
-fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> =
         digits.as_bytes().rchunks(3).rev().map(|group| str::from_utf8(group).unwrap_or("")).collect();

@@ -30,6 +30,11 @@ pub(crate) struct ChangesArgs {
 }
 
 impl ChangesArgs {
+    /// The changes of one run.
+    pub(crate) fn of_run(run: String) -> Self {
+        Self { run: Some(run), stat: false, all: false }
+    }
+
     pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
         let state = invocation.location.state()?;
         let shown = ShownChanges::of(&state, self.stat, self.all)?;

@@ -19,8 +19,8 @@ use super::{block_on, undo};
 use crate::exit::Exit;
 use crate::signals::cancel_on_signal;
 use crate::terminal::{
-    ApproveOnce, BOLD, DIM, ExclusivePrompt, ReplyContext, ReportStyle, Reporter, TerminalApprover, YELLOW, paint,
-    show_reply, show_tree,
+    ApproveOnce, BOLD, DIM, ExclusivePrompt, ReplyContext, ReportStyle, Reporter, ScreenStyle, TerminalApprover,
+    YELLOW, paint, show_reply, show_tree,
 };
 use crate::workspace::{open_workspace, open_workspace_with, person_name, typed_program};
 
@@ -97,9 +97,7 @@ fn prepare(directory: &Path) -> Result<(WorkspaceLocation, PathBuf)> {
 /// Runs the agent.
 fn work(workspace: &Workspace, session: Session, run: &str) -> Result<FinishReason> {
     let script = ModelScript::parse(include_str!("demo/script.toml"))?;
-    let style =
-        if std::io::IsTerminal::is_terminal(&std::io::stderr()) { ReportStyle::Streaming } else { ReportStyle::Lines };
-    let reporter = Arc::new(Reporter::new(style));
+    let reporter = Arc::new(Reporter::new(ReportStyle::of_terminal(ScreenStyle::default())));
     let approver: Arc<dyn Approver> = match TerminalApprover::is_possible() {
         true => Arc::new(ExclusivePrompt::new(TerminalApprover { by: person_name() }, Arc::clone(&reporter))),
         false => Arc::new(DemoApprover),

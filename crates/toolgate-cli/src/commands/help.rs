@@ -1,7 +1,10 @@
 //! Reflows help texts to the terminal's width. They are written as comments of a fixed width, with example lines that
 //! must stay as written; so each paragraph is joined to one line, which clap then wraps.
 
+use anyhow::Result;
 use clap::Command;
+
+use crate::exit::Exit;
 
 /// Reflows the texts of a command and all its subcommands.
 pub(super) fn flowing(command: Command) -> Command {
@@ -11,6 +14,12 @@ pub(super) fn flowing(command: Command) -> Command {
         None => command,
     };
     command.mut_subcommands(flowing)
+}
+
+/// Says how the program is used, to whoever named no subcommand.
+pub(super) fn print_short_help(mut command: Command) -> Result<Exit> {
+    anstream::eprint!("{}", command.render_help().ansi());
+    Ok(Exit::Usage)
 }
 
 /// Joins the lines of each paragraph. A paragraph with example lines stays as it is.

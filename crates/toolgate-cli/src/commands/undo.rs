@@ -48,6 +48,11 @@ pub(crate) struct UndoArgs {
 }
 
 impl UndoArgs {
+    /// The last change that isn't undone yet.
+    pub(crate) fn last() -> Self {
+        Self { call: Some("last".into()), run: None, turn: None, agent: None }
+    }
+
     pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
         let state = invocation.location.state()?;
         let mut before = None;

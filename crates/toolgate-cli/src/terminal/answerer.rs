@@ -45,11 +45,17 @@ fn ask_person(question: &Question, by: &str, withdrawn: &CancellationToken) -> O
 
 /// The question and the answers to choose from.
 pub(crate) fn show_question(question: &Question) {
-    anstream::eprintln!("{} {}", paint(BLUE.bold(), "?"), paint(BOLD, plain(&question.question)));
+    question_lines(question).iter().for_each(|line| anstream::eprintln!("{line}"));
+}
+
+/// The lines of a question.
+pub(crate) fn question_lines(question: &Question) -> Vec<String> {
+    let mut lines = vec![format!("{} {}", paint(BLUE.bold(), "?"), paint(BOLD, plain(&question.question)))];
     for (number, choice) in (1..).zip(&question.choices) {
         let more = choice.description.as_ref().map(|words| paint(DIM, format!(" – {}", plain(words))));
-        anstream::eprintln!("  [{number}] {}{}", plain(&choice.label), more.unwrap_or_default());
+        lines.push(format!("  [{number}] {}{}", plain(&choice.label), more.unwrap_or_default()));
     }
+    lines
 }
 
 fn please(question: &Question) -> &'static str {

@@ -74,15 +74,19 @@ fn reason(withdrawn: &CancellationToken) -> Option<String> {
     read_line(withdrawn).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
+/// What a person typed.
 #[derive(Debug, PartialEq, Eq)]
-enum TypedAnswer {
+pub(crate) enum TypedAnswer {
+    /// It may run, and how far that extends.
     Yes(ApprovalScope),
+    /// It may not.
     No,
+    /// It may not, and the run ends.
     Abort,
 }
 
 /// Parses a letter; only offered answers count.
-fn read_answer(line: &str, request: &ApprovalRequest) -> Option<TypedAnswer> {
+pub(crate) fn read_answer(line: &str, request: &ApprovalRequest) -> Option<TypedAnswer> {
     let word = line.to_lowercase();
     if matches!(word.as_str(), "n" | "no") {
         return Some(TypedAnswer::No);
@@ -119,29 +123,44 @@ const OFFERS_AT: usize = 15;
 
 /// Shows everything that a person needs to decide.
 pub(crate) fn show_request(request: &ApprovalRequest) {
-    let field = |name: &str, value: String| anstream::eprintln!("  {:<10} {value}", paint(DIM, format!("{name:<10}")));
-    anstream::eprintln!("\n{} {}", paint(YELLOW.bold(), "May this run?"), paint(BOLD, plain(&request.tool)));
-    field("risk", risk(request.risk));
-    field("why asked", plain(&request.reason));
-    if let Some(words) = &request.justification {
-        field("model says", plain(words).replace('\n', " "));
-    }
-    field("arguments", plain(&request.args.to_string()));
-    for effect in &request.effects {
-        field("will", plain(&effect.to_string()).replace('\n', "\\n"));
-    }
-    if let Some(diff) = &request.preview {
-        anstream::eprintln!();
-        diff.lines().for_each(|line| anstream::eprintln!("  {}", diff_line(line)));
-    }
-    anstream::eprintln!();
-    for offer in &request.scopes {
-        let grants = wrapped(&plain(&offer.grants), OFFERS_AT);
-        let letter = paint(GREEN.bold(), format!("[{}]", key(offer.scope)));
-        anstream::eprintln!("  {letter} {:<8} {grants}", name(offer.scope));
-    }
-    anstream::eprintln!("  {} no", paint(RED.bold(), "[n]"));
+    request_lines(request).iter().for_each(|line| anstream::eprintln!("{line}"));
     let abort = paint(RED.bold(), "[x]");
     let ends = "no, and end this run: its other calls are cancelled, and no more are made";
     anstream::eprintln!("  {abort} {:<8} {}", "abort", wrapped(ends, OFFERS_AT));
+}
+
+/// Everything that a person needs to decide, with the answers that every front end offers. A conversation is interrupted
+/// rather than aborted, since its run goes on with the next message.
+pub(crate) fn request_lines(request: &ApprovalRequest) -> Vec<String> {
+    let field = |name: &str, value: String| format!("  {:<10} {value}", paint(DIM, format!("{name:<10}")));
+    let mut lines =
+        vec![String::new(), format!("{} {}", paint(YELLOW.bold(), "May this run?"), paint(BOLD, plain(&request.tool)))];
+    lines.push(field("risk", risk(request.risk)));
+    lines.push(field("why asked", plain(&request.reason)));
+    if let Some(words) = &request.justification {
+        lines.push(field("model says", plain(words).replace('\n', " ")));
+    }
+    lines.push(field("arguments", plain(&request.args.to_string())));
+    for effect in &request.effects {
+        lines.push(field("will", plain(&effect.to_string()).replace('\n', "\\n")));
+    }
+    if let Some(diff) = &request.preview {
+        lines.push(String::new());
+        lines.extend(diff.lines().map(|line| format!("  {}", diff_line(line))));
+    }
+    lines.push(String::new());
+    for offer in &request.scopes {
+        let grants = wrapped(&plain(&offer.grants), OFFERS_AT);
+        let letter = paint(GREEN.bold(), format!("[{}]", key(offer.scope)));
+        lines.push(format!("  {letter} {:<8} {grants}", name(offer.scope)));
+    }
+    lines.push(format!("  {} no", paint(RED.bold(), "[n]")));
+    lines
+}
+
+/// The keys that answer a request, in one line.
+pub(crate) fn answer_hint(request: &ApprovalRequest) -> String {
+    let yes = request.scopes.iter().map(|offer| format!("{} {}", key(offer.scope), name(offer.scope)));
+    let keys: Vec<String> = yes.chain(["n no".to_owned()]).collect();
+    format!("{} {}", paint(YELLOW.bold(), "May this run?"), paint(BOLD, keys.join(" · ")))
 }

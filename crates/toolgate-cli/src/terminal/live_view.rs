@@ -10,7 +10,7 @@ use super::{BOLD, DIM, grouped, level, paint, plain};
 
 /// How many messages are shown.
 const MESSAGES: usize = 5;
-/// How many running calls are shown.
+/// How many processes are shown.
 const RUNNING: usize = 6;
 
 /// The state of the live view.
@@ -89,7 +89,7 @@ impl LiveView {
     }
 
     /// The lines of the view.
-    pub(super) fn lines<'a>(&self, running: impl Iterator<Item = &'a String>) -> Vec<String> {
+    pub(super) fn lines(&self) -> Vec<String> {
         let gone = self.began.elapsed();
         let left = self.time.saturating_sub(gone);
         let head = format!(
@@ -103,13 +103,6 @@ impl LiveView {
             if self.agents == 1 { "1 agent".to_owned() } else { format!("{} agents", self.agents) },
         );
         let mut lines = vec![paint(DIM, "─".repeat(60)), paint(BOLD, head)];
-        let mut running: Vec<&String> = running.collect();
-        running.sort();
-        let more = running.len().saturating_sub(RUNNING);
-        lines.extend(running.into_iter().take(RUNNING).map(|call| format!("{} {call}", paint(DIM, "running"))));
-        if more > 0 {
-            lines.push(paint(DIM, format!("and {more} more")));
-        }
         let processes = self.processes.iter().take(RUNNING);
         lines.extend(processes.map(|(handle, command)| {
             let (word, handle) = (paint(DIM, "process"), paint(DIM, handle));
@@ -125,31 +118,9 @@ fn clock(time: Duration) -> String {
     format!("{}:{:02}", seconds / 60, seconds % 60)
 }
 
-/// A line cut to the width of the terminal; escape sequences take no width.
-pub(super) fn cut(line: &str, width: usize) -> String {
-    let (mut shown, mut room, mut in_code) = (String::new(), width, false);
-    for character in line.chars() {
-        if character == '\u{1b}' || in_code {
-            in_code = character != 'm';
-            shown.push(character);
-        } else if room > 0 {
-            room -= 1;
-            shown.push(character);
-        }
-    }
-    shown
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_line_is_cut_by_what_is_seen_of_it() {
-        assert_eq!(cut("hello", 3), "hel");
-        assert_eq!(cut("\u{1b}[1mhello\u{1b}[0m", 3), "\u{1b}[1mhel\u{1b}[0m");
-        assert_eq!(cut("mm", 5), "mm");
-    }
 
     #[test]
     fn a_command_that_goes_on_is_shown_until_it_ends() {
@@ -172,7 +143,7 @@ mod tests {
         let ended =
             event("process.ended", serde_json::json!({ "process": "proc_1", "exit_code": 0, "duration_ms": 5 }));
         let mut view = LiveView::new(&AgentLimits::default());
-        let shown = |view: &LiveView| anstream::adapter::strip_str(&view.lines([].iter()).join("\n")).to_string();
+        let shown = |view: &LiveView| anstream::adapter::strip_str(&view.lines().join("\n")).to_string();
         view.take(&started);
         assert!(!shown(&view).contains("npm"), "its call still runs, and is shown as that");
         view.take(&completed);

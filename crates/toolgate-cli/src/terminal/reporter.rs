@@ -1,5 +1,5 @@
-//! Reports to a person what an agent does, as it happens: line by line into a file, word by word on a terminal, or with
-//! a live view below.
+//! Reports to a person what an agent does, as it happens: line by line into a file, word by word on a simple terminal, or
+//! above a live area that shows what runs. `run`, `run --live` and `chat` share it.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::io::Write;
@@ -7,21 +7,46 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_agent::{AgentIdentity, AgentOutcome, TextSink};
-use toolgate_contract::{BoxFuture, Event, FinishReason, Question, QuestionAnswer};
+use toolgate_contract::{BoxFuture, Event, EventPayload, FinishReason, Question, QuestionAnswer, TokenUsage};
 use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver, EventSink, QuestionAnswerer};
 
-use super::live_view::{LiveView, cut};
+use super::live_view::LiveView;
+use super::markdown::MarkdownRenderer;
+use super::screen::{LiveArea, Screen, rows};
 use super::transcript::Transcript;
 use super::{DIM, GREEN, RED, grouped, paint, plain};
 
+/// How often the live area is drawn anew while something runs.
+const FRAME: Duration = Duration::from_millis(100);
+
 /// How the report is printed.
 pub(crate) enum ReportStyle {
-    /// Complete lines.
+    /// Complete lines, for a file or a program.
     Lines,
-    /// The model's text as it arrives.
+    /// The model's text as it arrives, for a terminal whose cursor can't be moved.
     Streaming,
-    /// The model's text as it arrives, with a live view below.
-    Live(Box<LiveView>),
+    /// Above a live area.
+    Screen(Box<ScreenStyle>),
+}
+
+/// What the live area shows besides the calls that run.
+#[derive(Default)]
+pub(crate) struct ScreenStyle {
+    /// How far the task is.
+    pub(crate) view: Option<LiveView>,
+    /// Whether it is a conversation: then turns aren't counted for the person, and an input line is below.
+    pub(crate) is_conversation: bool,
+}
+
+impl ReportStyle {
+    /// The style for standard error.
+    pub(crate) fn of_terminal(style: ScreenStyle) -> Self {
+        match std::io::IsTerminal::is_terminal(&std::io::stderr()) {
+            true if Screen::is_possible() => Self::Screen(Box::new(style)),
+            true => Self::Streaming,
+            false => Self::Lines,
+        }
+    }
 }
 
 /// Reports on standard error.
@@ -30,28 +55,75 @@ pub(crate) struct Reporter(Mutex<ReporterState>);
 struct ReporterState {
     style: ReportStyle,
     transcript: Transcript,
-    /// Whether the last text left the line unfinished.
-    is_mid_line: bool,
-    /// Lines of the live view on the screen.
-    drawn: usize,
+    screen: Screen,
+    markdown: MarkdownRenderer,
+    /// The last line of the model's text, which has no end yet.
+    unfinished: String,
+    /// What is below everything else: the person's input.
+    input: LiveArea,
     /// A prompt has the terminal.
     is_paused: bool,
+    /// The tokens that all agents have used.
+    tokens: TokenUsage,
 }
 
 impl Reporter {
     pub(crate) fn new(style: ReportStyle) -> Self {
-        let transcript = Transcript::default();
-        Self(Mutex::new(ReporterState { style, transcript, is_mid_line: false, drawn: 0, is_paused: false }))
+        Self(Mutex::new(ReporterState {
+            style,
+            transcript: Transcript::default(),
+            screen: Screen::default(),
+            markdown: MarkdownRenderer::default(),
+            unfinished: String::new(),
+            input: LiveArea::default(),
+            is_paused: false,
+            tokens: TokenUsage::default(),
+        }))
     }
 
-    /// Keeps the clock of the live view running.
+    /// Keeps the clocks of the live area running.
     pub(crate) fn tick(self: Arc<Self>) -> tokio::task::JoinHandle<()> {
         tokio::spawn(async move {
             loop {
-                tokio::time::sleep(Duration::from_millis(500)).await;
-                self.state().redraw();
+                tokio::time::sleep(FRAME).await;
+                let mut state = self.state();
+                if !state.transcript.running().is_empty() || state.has_view() {
+                    state.update(&[]);
+                }
             }
         })
+    }
+
+    /// Prints lines above the live area.
+    pub(crate) fn print(&self, lines: &[String]) {
+        let mut state = self.state();
+        let lines: Vec<String> = lines.iter().flat_map(|line| line.split('\n').map(str::to_owned)).collect();
+        state.print(&lines);
+    }
+
+    /// The tokens that all agents have used.
+    pub(crate) fn tokens(&self) -> TokenUsage {
+        self.state().tokens
+    }
+
+    /// Counts tokens that were used before.
+    pub(crate) fn add_tokens(&self, tokens: TokenUsage) {
+        self.state().tokens += tokens;
+    }
+
+    /// Shows this below everything else.
+    pub(crate) fn set_input(&self, input: LiveArea) {
+        let mut state = self.state();
+        state.input = input;
+        state.update(&[]);
+    }
+
+    /// Gives the terminal to this function, which prints as usual.
+    pub(crate) fn suspended<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.pause(true);
+        let done = print();
+        self.pause(false);
+        done
     }
 
     /// Reports how the task ended.
@@ -60,26 +132,27 @@ impl Reporter {
         let (tokens, seconds) = (grouped(outcome.tokens.total()), outcome.duration.as_secs_f64());
         let cost = cost.map(|cost| format!(", {cost}")).unwrap_or_default();
         let used = paint(DIM, format!("{} turns, {tokens} tokens{cost}, {seconds:.1} s · {run}", outcome.turns));
-        let line = match outcome.finish {
-            FinishReason::Answered => format!("{} {used}", paint(GREEN, "✓ answered")),
-            finish => format!(
-                "{} {}\n{used}\n{}",
-                paint(RED, format!("✗ {finish}:")),
-                plain(&outcome.summary),
-                paint(DIM, "to go on: toolgate run --continue")
-            ),
+        let lines = match outcome.finish {
+            FinishReason::Answered => vec![format!("{} {used}", paint(GREEN, "✓ answered"))],
+            finish => vec![
+                format!("{} {}", paint(RED, format!("✗ {finish}:")), plain(&outcome.summary)),
+                used,
+                paint(DIM, "to go on: toolgate run --continue"),
+            ],
         };
-        state.print(&[line]);
+        state.print(&lines);
         state.erase();
         state.is_paused = true;
     }
 
     fn pause(&self, is_paused: bool) {
         let mut state = self.state();
-        state.erase();
-        state.end_line();
+        state.print(&[]);
         state.is_paused = is_paused;
-        state.redraw();
+        match is_paused {
+            true => state.erase(),
+            false => state.update(&[]),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, ReporterState> {
@@ -88,45 +161,80 @@ impl Reporter {
 }
 
 impl ReporterState {
+    fn has_view(&self) -> bool {
+        matches!(&self.style, ReportStyle::Screen(style) if style.view.is_some())
+    }
+
+    /// Prints lines, after the end of the model's text.
     fn print(&mut self, lines: &[String]) {
-        self.erase();
-        self.end_line();
-        lines.iter().for_each(|line| anstream::eprintln!("{line}"));
-        self.redraw();
-    }
-
-    fn end_line(&mut self) {
-        if std::mem::take(&mut self.is_mid_line) {
-            anstream::eprintln!();
+        match self.style {
+            ReportStyle::Screen(_) => {
+                let mut all = self.finished_text();
+                all.extend_from_slice(lines);
+                self.update(&all);
+            }
+            ReportStyle::Lines | ReportStyle::Streaming => {
+                if !std::mem::take(&mut self.unfinished).is_empty() {
+                    anstream::eprintln!();
+                }
+                lines.iter().for_each(|line| anstream::eprintln!("{line}"));
+            }
         }
     }
 
+    /// The model wrote more text. On a screen its last line is in the live area until it is complete, so that what runs
+    /// can be shown below it at any time.
     fn say(&mut self, words: &str) {
-        self.erase();
-        anstream::eprint!("{}", plain(words));
-        let _ = anstream::stderr().flush();
-        self.is_mid_line = !words.ends_with('\n');
+        match self.style {
+            ReportStyle::Lines => {}
+            ReportStyle::Streaming => {
+                anstream::eprint!("{}", plain(words));
+                let _ = anstream::stderr().flush();
+                self.unfinished = if words.ends_with('\n') { String::new() } else { "…".into() };
+            }
+            ReportStyle::Screen(_) => {
+                self.unfinished.push_str(words);
+                let mut finished = Vec::new();
+                while let Some(end) = self.unfinished.find('\n') {
+                    let line: String = self.unfinished.drain(..=end).collect();
+                    finished.extend(self.markdown.line(line.trim_end(), Screen::width() - 1));
+                }
+                self.update(&finished);
+            }
+        }
     }
 
-    /// Erases the live view, so that other text can be printed.
+    /// The rows of the model's last line, which is complete now.
+    fn finished_text(&mut self) -> Vec<String> {
+        let line = std::mem::take(&mut self.unfinished);
+        let rows = if line.is_empty() { Vec::new() } else { self.markdown.line(line.trim_end(), Screen::width() - 1) };
+        self.markdown.end();
+        rows
+    }
+
+    /// Prints lines above the live area and draws the area anew.
+    fn update(&mut self, above: &[String]) {
+        let ReportStyle::Screen(style) = &self.style else { return };
+        let mut area = LiveArea::default();
+        if !self.is_paused {
+            let most = Screen::height().saturating_sub(self.input.lines.len() + 6).max(2);
+            let unfinished = plain(&self.unfinished);
+            let text = if unfinished.is_empty() { Vec::new() } else { rows(&unfinished, Screen::width() - 1) };
+            area.lines.extend_from_slice(&text[text.len().saturating_sub(most)..]);
+            area.lines.extend(self.transcript.running().lines());
+            area.lines.extend(style.view.iter().flat_map(LiveView::lines));
+            area.cursor = self.input.cursor.map(|(line, column)| (area.lines.len() + line, column));
+            area.lines.extend(self.input.lines.iter().cloned());
+            if area.cursor.is_none() && !area.lines.is_empty() {
+                // The cursor waits below.
+                area.lines.push(String::new());
+            }
+        }
+        self.screen.update(above, &area);
+    }
+
     fn erase(&mut self) {
-        match std::mem::take(&mut self.drawn) {
-            0 => {}
-            lines => anstream::eprint!("\u{1b}[{lines}A\u{1b}[J"),
-        }
-    }
-
-    fn redraw(&mut self) {
-        // A view in the middle of a sentence would break it.
-        if self.is_paused || self.is_mid_line {
-            return;
-        }
-        let ReportStyle::Live(view) = &self.style else { return };
-        let width = terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
-        let lines = view.lines(self.transcript.running());
-        self.erase();
-        lines.iter().for_each(|line| anstream::eprintln!("{}", cut(line, width.saturating_sub(1))));
-        self.drawn = lines.len();
+        self.screen.erase();
     }
 }
 
@@ -134,24 +242,34 @@ impl EventSink for Reporter {
     fn event(&self, event: &Event) {
         let mut state = self.state();
         let were_heard = !matches!(state.style, ReportStyle::Lines);
-        let lines = state.transcript.lines(event, were_heard);
-        let is_for_the_board = match &mut state.style {
-            ReportStyle::Live(view) => view.take(event),
-            ReportStyle::Lines | ReportStyle::Streaming => false,
-        };
-        if is_for_the_board || lines.is_empty() {
-            state.redraw();
+        let mut lines = state.transcript.lines(event, were_heard);
+        if let EventPayload::TurnEnded { tokens, .. } = event.payload {
+            state.tokens += tokens;
+        }
+        let mut is_for_the_view = false;
+        if let ReportStyle::Screen(style) = &mut state.style {
+            is_for_the_view = style.view.as_mut().is_some_and(|view| view.take(event));
+            if style.is_conversation && matches!(event.payload, EventPayload::TurnStarted) {
+                lines.clear();
+            }
+        }
+        if is_for_the_view || lines.is_empty() {
+            state.update(&[]);
         } else {
             state.print(&lines);
         }
+    }
+
+    fn live(&self, event: &Event) {
+        // Drawn with the next frame: a command may write faster than anybody reads.
+        self.state().transcript.live(event);
     }
 }
 
 impl TextSink for Reporter {
     fn on_text(&self, agent: &AgentIdentity<'_>, words: &str) {
-        let mut state = self.state();
-        if agent.is_first && !matches!(state.style, ReportStyle::Lines) {
-            state.say(words);
+        if agent.is_first {
+            self.state().say(words);
         }
     }
 }

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
-use toolgate_contract::{Event, EventPayload, FinishReason, ToolError};
+use toolgate_contract::{Event, EventPayload, FinishReason, MessageOrigin, ToolError};
 
+use super::checklist::checklist;
+use super::running_calls::RunningCalls;
 use super::{BLUE, BOLD, DIM, GREEN, RED, YELLOW, diff_line, level, paint, plain};
 
 /// Maximum characters of a call's arguments on its line.
@@ -19,8 +21,8 @@ pub(crate) struct Transcript {
     depths: HashMap<String, usize>,
     /// Nesting depth of the agent that made a call.
     callers: HashMap<String, usize>,
-    /// Running calls: the tool and its main argument.
-    calls: HashMap<String, String>,
+    /// Running calls, each by its tool and its main argument.
+    calls: RunningCalls,
 }
 
 impl Transcript {
@@ -43,6 +45,7 @@ impl Transcript {
             EventPayload::ModelSaid { text, .. } if depth > 0 || !text_was_shown => {
                 plain(text.trim()).lines().map(str::to_owned).collect()
             }
+            EventPayload::ModelTold { text, by: MessageOrigin::Person } => vec![message(text)],
             EventPayload::ModelFailed { reason, retry_in_ms, .. } => vec![failure(reason, *retry_in_ms)],
             EventPayload::ModelMisunderstood { reason } => vec![paint(YELLOW, format!("! {}", plain(reason)))],
             EventPayload::ContextMasked { results, bytes, .. } => {
@@ -53,10 +56,12 @@ impl Transcript {
                     ),
                 )]
             }
-            EventPayload::ContextSummarized { .. } => vec![paint(
-                DIM,
-                "the model summarized the older turns to make room; their results are stored as artifacts",
-            )],
+            EventPayload::ContextSummarized { .. } => {
+                vec![paint(
+                    DIM,
+                    "the model summarized the older turns to make room; their results are stored as artifacts",
+                )]
+            }
             EventPayload::Display(message) => {
                 let (mark, style) = level(message.level);
                 let title = message.title.as_ref().map(|title| format!("{}  ", paint(BOLD, plain(title))));
@@ -68,8 +73,15 @@ impl Transcript {
     }
 
     /// The calls that run.
-    pub(crate) fn running(&self) -> impl Iterator<Item = &String> {
-        self.calls.values()
+    pub(crate) fn running(&self) -> &RunningCalls {
+        &self.calls
+    }
+
+    /// Takes note of a running command's output.
+    pub(crate) fn live(&mut self, event: &Event) {
+        if let (EventPayload::ProcessOutput(output), Some(call)) = (&event.payload, &event.tool_call_id) {
+            self.calls.output(call, &output.text);
+        }
     }
 
     fn of_call(&mut self, event: &Event, depth: usize) -> Vec<String> {
@@ -77,19 +89,19 @@ impl Transcript {
         match &event.payload {
             EventPayload::CallStarted { tool, args, .. } => {
                 self.callers.insert(id.clone(), depth);
-                self.calls.insert(id.clone(), format!("{} {}", paint(BOLD, plain(tool)), brief(args)));
+                self.calls.begin(id, format!("{} {}", paint(BOLD, plain(tool)), brief(args)));
                 Vec::new()
             }
             EventPayload::CallCompleted(ending) => {
-                let call = self.calls.remove(id).unwrap_or_default();
+                let call = self.calls.end(id).unwrap_or_default();
                 let code = ending.exit_code.filter(|code| *code != 0).map(|code| format!(" exit code {code}"));
                 let mark = if code.is_some() { paint(YELLOW, "✓") } else { paint(GREEN, "✓") };
-                let time = paint(DIM, format!("{} ms{}", ending.duration_ms, code.unwrap_or_default()));
+                let time = paint(DIM, format!("{}{}", duration(ending.duration_ms), code.unwrap_or_default()));
                 let head = format!("{mark} {call}  {time}");
                 [head].into_iter().chain(ending.payload.iter().flat_map(glimpse)).collect()
             }
             EventPayload::CallFailed { error, .. } => {
-                let call = self.calls.remove(id).unwrap_or_default();
+                let call = self.calls.end(id).unwrap_or_default();
                 vec![format!("{} {call}  {}", paint(RED, "✗"), refusal(error))]
             }
             EventPayload::ApprovalGranted { by, .. } => vec![format!("{} {}", paint(GREEN, "approved by"), plain(by))],
@@ -99,6 +111,11 @@ impl Transcript {
     }
 }
 
+/// What the person said to the model.
+pub(crate) fn message(text: &str) -> String {
+    format!("{} {}", paint(BLUE.bold(), "›"), paint(BOLD, plain(text).replace('\n', "\n  ")))
+}
+
 /// A few lines of a call's result: the end of a command's output, or the changed lines.
 fn glimpse(payload: &Value) -> Vec<String> {
     let text = |field: &str| payload.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -106,7 +123,7 @@ fn glimpse(payload: &Value) -> Vec<String> {
     let changed = changed.take(GLIMPSE).map(diff_line);
     let output: Vec<&str> = text("stdout").lines().chain(text("stderr").lines()).collect();
     let output = output[output.len().saturating_sub(GLIMPSE)..].iter().map(|line| paint(DIM, short(line)));
-    changed.chain(output).map(|line| format!("  {line}")).collect()
+    changed.chain(output).chain(checklist(payload)).map(|line| format!("  {line}")).collect()
 }
 
 fn is_heading(line: &str) -> bool {
@@ -125,6 +142,14 @@ fn failure(reason: &str, retry_in_ms: Option<u64>) -> String {
     format!("{} {}{}", paint(YELLOW, "model:"), short(reason), paint(DIM, next))
 }
 
+/// A duration, in seconds where milliseconds are too fine.
+fn duration(milliseconds: u64) -> String {
+    match milliseconds {
+        0..1_000 => format!("{milliseconds} ms"),
+        _ => format!("{:.1} s", milliseconds as f64 / 1_000.0),
+    }
+}
+
 /// How an agent ended, in one line. Its answer was its last message.
 fn ending(finish: FinishReason, summary: &str) -> String {
     match finish {
@@ -135,9 +160,24 @@ fn ending(finish: FinishReason, summary: &str) -> String {
 
 /// A call's main argument, shortened.
 pub(super) fn brief(args: &Value) -> String {
-    let telling =
-        ["command", "path", "pattern", "query", "from", "objective", "action", "url", "title", "content", "id"];
+    let telling = [
+        "command",
+        "path",
+        "pattern",
+        "query",
+        "from",
+        "objective",
+        "action",
+        "url",
+        "title",
+        "content",
+        "id",
+        "question",
+    ];
     let said = telling.iter().find_map(|name| args.get(*name)?.as_str()).map(str::to_owned);
+    // A plan is drawn below its line.
+    let count = |name: &str| args.get(name)?.as_array().map(|items| format!("{} {name}", items.len()));
+    let said = said.or_else(|| count("steps")).or_else(|| count("todos"));
     let fields = || args.as_object().into_iter().flatten().map(|(name, value)| format!("{name}={value}"));
     short(&said.unwrap_or_else(|| fields().collect::<Vec<_>>().join(" ")))
 }

@@ -133,3 +133,22 @@ fn the_model_and_its_price_come_from_the_users_configuration() {
     let said = world.run(&["run", "Hi.", "--model", "scripted:./script.toml"]);
     assert!(said.code == 0 && !said.err.contains('€'), "another model has no known price: {said:?}");
 }
+
+/// A run that came with a repository is not the person's own past.
+#[test]
+fn a_record_of_somebody_else_is_not_continued() {
+    let theirs = World::new().file("script.toml", COMMANDS);
+    assert_eq!(run(&theirs, &["Write.", "--max-turns", "1"]).code, 10);
+    let ours = World::new().file("script.toml", COMMANDS);
+    world_copy(&theirs, &ours);
+    let said = run(&ours, &["--continue"]);
+    assert!(said.code != 0 && said.err.contains("sign"), "{said:?}");
+    assert!(!ours.workspace().join("log").exists(), "no call was made");
+}
+
+/// Copies the runs of one workspace into another.
+fn world_copy(from: &World, to: &World) {
+    let runs = from.workspace().join(".toolgate");
+    let copied = from.command("cp").arg("-a").arg(runs).arg(to.workspace()).status().unwrap();
+    assert!(copied.success());
+}

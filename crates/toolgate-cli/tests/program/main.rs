@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
 
 mod agent;
+mod agent_prompt;
 mod agent_resume;
 mod agent_tools;
 mod attach;
@@ -10,6 +11,7 @@ mod autoloaded_files;
 mod build_output;
 mod calls;
 mod changes_killed;
+mod chat;
 mod commands;
 mod grants;
 mod http;

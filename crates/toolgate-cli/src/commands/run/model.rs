@@ -11,7 +11,7 @@ use toolgate_agent::model::{ApiKey, Model, ModelAccess, choose};
 use toolgate_config::ModelSettings;
 
 /// The model, and how to reach it.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct ModelArgs {
     /// The model, as provider:name [default: `model.default` of your configuration].
     #[arg(long, env = "TOOLGATE_MODEL", value_name = "PROVIDER:NAME", help_heading = "Model")]
@@ -26,6 +26,8 @@ pub(crate) struct ModelArgs {
 
 /// A model that was opened, with what its use costs.
 pub(crate) struct OpenedModel {
+    /// As it was named.
+    pub(crate) name: String,
     pub(crate) model: Arc<dyn Model>,
     /// Its key, so that the caller can redact it.
     pub(crate) key: Option<ApiKey>,
@@ -58,7 +60,7 @@ impl ModelArgs {
         };
         let (effort, idle_timeout) = (settings.effort.clone(), Some(settings.idle_timeout));
         let access = ModelAccess { base_url, key: key.clone(), script, effort, idle_timeout };
-        Ok(OpenedModel { model: choose(model, &access)?, key, settings })
+        Ok(OpenedModel { name: model.to_owned(), model: choose(model, &access)?, key, settings })
     }
 
     /// The provider's own environment variable is used only when the key goes to that provider.

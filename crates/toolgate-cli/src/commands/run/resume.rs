@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use toolgate_agent::PastConversation;
-use toolgate_contract::EventPayload;
+use toolgate_contract::{EventPayload, TokenUsage};
 use toolgate_journal::{Run, list_runs, read_events};
 use toolgate_workspace::Workspace;
 
@@ -32,10 +32,18 @@ pub(crate) fn find(workspace: &Workspace, continues: bool, resume: Option<&str>)
     anyhow::bail!("No agent has worked here yet, so there is nothing to continue. Give a task.")
 }
 
-/// The conversation of a run. The run is open, so its journal was verified and recovered.
-pub(crate) fn read(workspace: &Workspace, run: &Run) -> Result<PastConversation> {
+/// The conversation of a run, and the tokens that all its agents have used. The run is open, so its journal was verified
+/// and recovered.
+pub(crate) fn read(workspace: &Workspace, run: &Run) -> Result<(PastConversation, TokenUsage)> {
     let events = read_events(&workspace.state.run_dir(&run.id)?)?;
     let events = events.map(|recorded| Ok(recorded?.event)).collect::<Result<Vec<_>>>()?;
-    PastConversation::rebuild(events, run.artifacts.as_ref(), workspace.gate.redactor())
-        .with_context(|| format!("The run {} can't be continued", run.id))
+    let mut used = TokenUsage::default();
+    for event in &events {
+        if let EventPayload::TurnEnded { tokens, .. } = event.payload {
+            used += tokens;
+        }
+    }
+    let past = PastConversation::rebuild(events, run.artifacts.as_ref(), workspace.gate.redactor())
+        .with_context(|| format!("The run {} can't be continued", run.id))?;
+    Ok((past, used))
 }
