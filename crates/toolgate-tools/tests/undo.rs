@@ -307,3 +307,16 @@ async fn a_directory_that_something_goes_back_into_is_there_again_as_it_was() {
     assert_eq!((&undone["undone"], &undone["refused"]), (&json!(["e", "e/f"]), &json!([])), "{undone}");
     assert_eq!(tree(world.path()), before);
 }
+
+#[tokio::test]
+async fn a_directory_stays_into_which_something_of_others_goes_back() {
+    let world = world().confined();
+    // One run made the directory, somebody else put a file there, and the run removed that.
+    perform(&world, "write", json!({"path": "made/own", "content": "x"})).await;
+    world.file("made/theirs", "theirs\n");
+    perform(&world, "delete", json!({"path": "made/theirs"})).await;
+    let undone = undo_run(&world).await;
+    assert_eq!(undone["undone"], json!(["made/own", "made/theirs"]), "{undone}");
+    assert_eq!(undone["refused"][0]["path"], "made", "{undone}");
+    assert_eq!(fs::read_to_string(world.path().join("made/theirs")).unwrap(), "theirs\n");
+}
