@@ -309,6 +309,20 @@ async fn a_directory_that_something_goes_back_into_is_there_again_as_it_was() {
 }
 
 #[tokio::test]
+async fn a_command_on_an_overlay_changes_one_name_of_a_file_alone() {
+    let world = world().confined();
+    world.file("a", "1\n");
+    let [a, b] = ["a", "b"].map(|name| world.path().join(name));
+    fs::hard_link(&a, &b).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let (call, payload) = perform(&world, "shell", json!({"command": "chmod 640 b"})).await;
+    assert_eq!(payload["changes"]["paths"], json!(["~b"]), "{payload}");
+    assert_eq!((mode(&a), mode(&b)), (0o644, 0o640), "the reply names one");
+    undo(&world, call).await;
+    assert_eq!((mode(&a), mode(&b), fs::read_to_string(&b).unwrap().as_str()), (0o644, 0o644, "1\n"));
+}
+
+#[tokio::test]
 async fn a_directory_stays_into_which_something_of_others_goes_back() {
     let world = world().confined();
     // One run made the directory, somebody else put a file there, and the run removed that.
