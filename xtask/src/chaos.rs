@@ -38,6 +38,9 @@ pub(crate) struct ChaosOptions {
     /// Carry out the operations in this file instead, as a report prints them
     #[arg(long, value_name = "FILE")]
     replay: Option<String>,
+    /// Keep the workspaces, to look at what a sequence left
+    #[arg(long)]
+    keep: bool,
 }
 
 pub(crate) fn run(options: &ChaosOptions) -> Result<()> {
@@ -57,6 +60,9 @@ pub(crate) fn run(options: &ChaosOptions) -> Result<()> {
     }
     if !options.without.is_empty() {
         line = line.environment("TOOLGATE_CHAOS_WITHOUT", &options.without.join(","));
+    }
+    if options.keep {
+        line = line.environment("TOOLGATE_CHAOS_KEEP", "1");
     }
     if let Some(file) = &options.replay {
         // The test runs in its package's directory.

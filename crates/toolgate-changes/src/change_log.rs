@@ -13,8 +13,8 @@ use toolgate_contract::{
     UnreadableChange, WorkspacePath,
 };
 use toolgate_journal::{
-    BlobStore, CallQuarantine, ChangeIntent, ChangeLock, ChangeNotice, PlaceFile, SigningKey, SnapshotStore,
-    StateDirectory,
+    BlobStore, CallQuarantine, ChangeIntent, ChangeLock, ChangeNotice, NoticeKind, PlaceFile, SigningKey,
+    SnapshotStore, StateDirectory,
 };
 
 use crate::in_place_command::InPlaceCommand;
@@ -103,7 +103,7 @@ impl ChangeLog {
         files.clear_temporary(&places, RECOVERY_ID)?;
         files.write_changes(&reverts, self.contents.as_ref(), RECOVERY_ID)?;
         self.own(&changes, files)?;
-        self.notify(&ChangeNotice { id, changes: Vec::new(), is_reverted: true }, None)?;
+        self.notify(&ChangeNotice { id, changes: Vec::new(), kind: NoticeKind::Reverted }, None)?;
         Ok(turn.done()?)
     }
 
@@ -112,30 +112,37 @@ impl ChangeLog {
     /// caller holds the change lock, and the change isn't marked as complete yet: after a kill it is reverted, and the
     /// notice with it.
     pub(crate) fn tell_commands(&self, id: &str, changes: &[Change], files: &dyn Files) -> Result<(), ToolError> {
-        self.tell_other_commands(id, changes, files, None)
+        let notice = ChangeNotice { id: id.to_owned(), changes: changes.to_vec(), kind: NoticeKind::Made };
+        self.tell(&notice, files, None)
     }
 
-    /// Tells every command but the one with this snapshot, which made the changes.
+    /// Tells every other command what the one with this snapshot was found to have changed.
     pub(crate) fn tell_other_commands(
         &self,
         id: &str,
-        changes: &[Change],
+        changes: Vec<Change>,
         files: &dyn Files,
-        snapshot: Option<&str>,
+        snapshot: &str,
     ) -> Result<(), ToolError> {
-        let notice = ChangeNotice { id: id.to_owned(), changes: changes.to_vec(), is_reverted: false };
-        let told = self.notify(&notice, snapshot)?;
+        let notice = ChangeNotice { id: id.to_owned(), changes, kind: NoticeKind::Found };
+        self.tell(&notice, files, Some(snapshot))
+    }
+
+    fn tell(&self, notice: &ChangeNotice, files: &dyn Files, snapshot: Option<&str>) -> Result<(), ToolError> {
+        let told = self.notify(notice, snapshot)?;
         let in_process = self.watched().iter().filter(|in_place| in_place.is_unsettled()).count();
         if told <= in_process.saturating_sub(usize::from(snapshot.is_some())) {
             return Ok(());
         }
-        for change in changes {
+        for change in &notice.changes {
             match &change.after {
                 Some(after) if after.is_link() => {
-                    files.content(&change.place, u64::MAX)?.map_or(Ok(()), |link| self.contents.put(&link.bytes))?;
+                    let link = files.content(&change.place, u64::MAX).ok().flatten();
+                    link.map_or(Ok(()), |link| self.contents.put(&link.bytes))?;
                 }
                 Some(after) if after.is_file() => {
-                    self.contents.adopt(&files.open(&change.place)?.file, after, false)?;
+                    let file = files.node(&change.place, true)?.and_then(|node| node.file);
+                    file.map_or(Ok(true), |file| self.contents.adopt(&file, after, false))?;
                 }
                 _ => {}
             }

@@ -98,13 +98,14 @@ impl InPlaceCommand {
         let (workspace, change_log) = (&self.changer.workspace, self.changer.workspace.log()?);
         let id = workspace.clock.id().simple().to_string();
         let own = self.watched().snapshot.as_ref().map(|snapshot| snapshot.name().to_owned());
-        change_log.tell_other_commands(&id, &changes, workspace.files.as_ref(), own.as_deref())?;
-        let places: Vec<WorkspacePath> = changes.into_iter().map(|change| change.place).collect();
+        let places: Vec<WorkspacePath> = changes.iter().map(|change| change.place.clone()).collect();
+        change_log.tell_other_commands(&id, changes, workspace.files.as_ref(), &own.unwrap_or_default())?;
         let is_other = |other: &&Arc<Self>| !std::ptr::eq(Arc::as_ptr(other), self);
         change_log.watched().iter().filter(is_other).try_for_each(|other| other.changed_by_others(&places))
     }
 
-    /// Collects, seals and records changes, and returns them.
+    /// Collects, seals and records changes. Returns those that the workspace still has: of what another call changed since,
+    /// its own notice tells.
     fn seal_changes(&self, only: Option<&[WorkspacePath]>, is_final: bool) -> Result<Vec<Change>, ToolError> {
         let (changer, mut watched) = (&self.changer, self.watched());
         let files = changer.workspace.files.as_ref();
@@ -121,7 +122,7 @@ impl InPlaceCommand {
                     None => drop(made.insert(change.place.clone(), change.clone())),
                 }
             }
-            sealed = changes;
+            sealed = snapshot.current(changes);
         }
         snapshot.tidy(contents)?;
         Ok(sealed)

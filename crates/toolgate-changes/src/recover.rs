@@ -71,6 +71,8 @@ impl ChangeLog {
         if !snapshot.is_final() {
             snapshot.collect(files, None, self.contents())?;
             if let Some((time, changes)) = snapshot.seal(options.clock.now(), true)? {
+                let id = options.clock.id().simple().to_string();
+                self.tell_other_commands(&id, snapshot.current(changes.clone()), files, snapshot.name())?;
                 record(time, changes)?;
             }
             snapshot.tidy(self.contents())?;

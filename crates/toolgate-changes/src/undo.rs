@@ -352,7 +352,7 @@ impl UndoPlan {
         Ok(())
     }
 
-    /// A directory that the undone change made goes only if nothing else is in it by now.
+    /// A directory that the undone change made goes only if nothing else is in it by now, or goes back into it.
     fn keep_filled_directories(&mut self, hands: &dyn Hands) -> Result<(), ToolError> {
         let goes = |change: &&Change| change.after.is_none();
         let is_directory = |change: &&Change| change.before.as_ref().is_some_and(FileState::is_directory);
@@ -362,7 +362,8 @@ impl UndoPlan {
             self.back.iter().filter(goes).filter(is_directory).map(|change| change.place.clone()).collect();
         // Deepest first: a directory that stays keeps those that it is in.
         for directory in directories.iter().rev() {
-            if hands.entries_at(directory)?.iter().any(|entry| !removed.contains(&entry.place)) {
+            let is_filled = self.back.iter().any(|back| back.after.is_some() && directory.covers(&back.place));
+            if is_filled || hands.entries_at(directory)?.iter().any(|entry| !removed.contains(&entry.place)) {
                 removed.remove(directory);
                 self.add(&hands.shown(directory), Err(filled(directory, hands)));
             }

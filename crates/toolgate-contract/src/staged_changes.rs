@@ -51,6 +51,11 @@ pub trait ChangeSource: Send + Sync {
     /// Puts a change's new file or link under a name in a directory, as the kernel has it, atomically replacing
     /// existing content. `temporary` is the name that [`ChangeSource::write_out`] used.
     fn put(&self, change: &Change, directory: BorrowedFd<'_>, name: &[u8], temporary: &str) -> std::io::Result<()>;
+    /// Whether it has the whole file also where only permission bits, time or owner change. Such a file replaces one that has
+    /// other names, which the change isn't about.
+    fn has_files_of_metadata_changes(&self) -> bool {
+        false
+    }
     /// Takes back the content of a change that was put in place and is about to be reverted, so that it isn't lost.
     /// `place_file` puts the content under a name in a directory. A source that gave a copy needs nothing back.
     fn take_back(&self, _change: &Change, _place_file: &PlaceContent<'_>) -> std::io::Result<()> {

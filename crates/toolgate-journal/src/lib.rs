@@ -68,7 +68,7 @@ pub use run_recorder::{Recorder, RunRecorder};
 pub use run_tree::{AgentNode, Approval, CallNode, CallStatus, RunTree, TurnNode, read_tree, tree};
 pub use session_notes::SessionNotes;
 pub use signing_key::{SigningKey, load_or_create_signing_key};
-pub use snapshot_store::{ChangeNotice, ClockEpoch, FilesystemTime, SnapshotStore, StoredSnapshot};
+pub use snapshot_store::{ChangeNotice, ClockEpoch, FilesystemTime, NoticeKind, SnapshotStore, StoredSnapshot};
 pub use sqlite::SqliteStore;
 pub use sqlite_inbox::SqliteInbox;
 pub use state_directory::{Run, RunOptions, StateDirectory};

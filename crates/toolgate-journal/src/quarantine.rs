@@ -3,9 +3,10 @@
 //! load it automatically. They wait in `.toolgate/quarantine/<call>/` for a person to review.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::fs::AtFlags;
+use rustix::fs::{AtFlags, Mode};
 use serde::{Deserialize, Serialize};
 
 use crate::JournalError;
@@ -145,8 +146,27 @@ impl CallQuarantine {
         Ok(link.map_err(|errno| self.directory.error("couldn't be read", name, errno.into()))?.into_bytes())
     }
 
-    /// Opens the content of a change, if it has any.
+    /// Opens the content of a change, if it has any. The file has the mode that the command gave it, which may keep its owner
+    /// out.
     pub fn open(&self, change: &QuarantinedChange) -> Result<Option<File>, JournalError> {
-        change.name.as_deref().map_or(Ok(None), |name| self.directory.existing(name))
+        let Some(name) = change.name.as_deref() else { return Ok(None) };
+        match self.directory.existing(name) {
+            Err(JournalError::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
+                self.open_closed(name)
+            }
+            opened => opened,
+        }
+    }
+
+    /// Opens a file whose mode keeps its owner out, and leaves the mode as it was.
+    fn open_closed(&self, name: &str) -> Result<Option<File>, JournalError> {
+        let fault = |errno: rustix::io::Errno| self.directory.error("couldn't be opened", name, errno.into());
+        let found = rustix::fs::statat(self.directory.fd(), name, AtFlags::SYMLINK_NOFOLLOW).map_err(fault)?;
+        let mode = Mode::from_raw_mode(found.st_mode & 0o7777);
+        let set = |mode| rustix::fs::chmodat(self.directory.fd(), name, mode, AtFlags::empty());
+        set(mode | Mode::RUSR).map_err(fault)?;
+        let opened = self.directory.existing(name);
+        set(mode).map_err(fault)?;
+        opened
     }
 }

@@ -14,7 +14,7 @@ use std::io;
 use jiff::SignedDuration;
 use uuid::Uuid;
 
-pub use self::change_notice::ChangeNotice;
+pub use self::change_notice::{ChangeNotice, NoticeKind};
 pub use self::filesystem_time::{ClockEpoch, FilesystemTime};
 use self::signed_records::SignedRecords;
 pub use self::stored_snapshot::StoredSnapshot;

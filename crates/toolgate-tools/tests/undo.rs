@@ -307,3 +307,30 @@ async fn a_directory_that_something_goes_back_into_is_there_again_as_it_was() {
     assert_eq!((&undone["undone"], &undone["refused"]), (&json!(["e", "e/f"]), &json!([])), "{undone}");
     assert_eq!(tree(world.path()), before);
 }
+
+#[tokio::test]
+async fn a_command_on_an_overlay_changes_one_name_of_a_file_alone() {
+    let world = world().confined();
+    world.file("a", "1\n");
+    let [a, b] = ["a", "b"].map(|name| world.path().join(name));
+    fs::hard_link(&a, &b).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let (call, payload) = perform(&world, "shell", json!({"command": "chmod 640 b"})).await;
+    assert_eq!(payload["changes"]["paths"], json!(["~b"]), "{payload}");
+    assert_eq!((mode(&a), mode(&b)), (0o644, 0o640), "the reply names one");
+    undo(&world, call).await;
+    assert_eq!((mode(&a), mode(&b), fs::read_to_string(&b).unwrap().as_str()), (0o644, 0o644, "1\n"));
+}
+
+#[tokio::test]
+async fn a_directory_stays_into_which_something_of_others_goes_back() {
+    let world = world().confined();
+    // One run made the directory, somebody else put a file there, and the run removed that.
+    perform(&world, "write", json!({"path": "made/own", "content": "x"})).await;
+    world.file("made/theirs", "theirs\n");
+    perform(&world, "delete", json!({"path": "made/theirs"})).await;
+    let undone = undo_run(&world).await;
+    assert_eq!(undone["undone"], json!(["made/own", "made/theirs"]), "{undone}");
+    assert_eq!(undone["refused"][0]["path"], "made", "{undone}");
+    assert_eq!(fs::read_to_string(world.path().join("made/theirs")).unwrap(), "theirs\n");
+}

@@ -84,6 +84,11 @@ impl SnapshotEntry {
         }
     }
 
+    /// Whether another call left it, and it is still that.
+    pub(super) fn is_left_by_others(&self) -> bool {
+        self.left_by_others.is_some()
+    }
+
     /// Whether its content is known: it isn't a file that was too large to copy.
     pub(super) fn has_content(&self) -> bool {
         !self.bare().is_file() || self.copy.is_some() || self.left_by_others.is_some()

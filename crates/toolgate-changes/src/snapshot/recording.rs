@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use toolgate_contract::{Change, Files, ToolError, WorkspacePath};
-use toolgate_journal::{BlobStore, FilesystemTime};
+use toolgate_journal::{BlobStore, ChangeNotice, FilesystemTime, NoticeKind};
 
 use super::Snapshot;
 use super::entry::SnapshotEntry;
@@ -74,6 +74,17 @@ impl Snapshot {
         (!self.unrecorded.is_empty()).then(|| (self.found_at, self.unrecorded.clone()))
     }
 
+    /// Those of the changes that the workspace still has: no other call changed the path since.
+    pub(crate) fn current(&self, changes: Vec<Change>) -> Vec<Change> {
+        let mut places = BTreeSet::new();
+        let last = changes.into_iter().rev().filter(|change| places.insert(change.place.clone()));
+        last.filter(|change| match (self.places.get(&change.place), &change.after) {
+            (Some(entry), Some(_)) => !entry.is_left_by_others(),
+            (entry, after) => entry.is_none() && after.is_none(),
+        })
+        .collect()
+    }
+
     /// Whether everything that the command changed is known.
     pub(crate) fn is_final(&self) -> bool {
         self.is_final
@@ -128,12 +139,13 @@ impl Snapshot {
     fn read_notices(&mut self, files: &dyn Files, contents: &BlobStore) -> Result<(), ToolError> {
         let mut notices = self.stored.notices()?;
         notices.retain(|(name, _)| !self.notices.contains(name));
+        let is_reverted = |notice: &ChangeNotice| notice.kind == NoticeKind::Reverted;
         let reverted: BTreeSet<String> =
-            notices.iter().filter(|(_, notice)| notice.is_reverted).map(|(_, notice)| notice.id.clone()).collect();
+            notices.iter().filter(|(_, notice)| is_reverted(notice)).map(|(_, notice)| notice.id.clone()).collect();
         for (name, notice) in notices {
             let counts = !reverted.contains(&notice.id);
             for change in notice.changes.into_iter().filter(|_| counts) {
-                self.follow(change, files, contents)?;
+                self.follow(change, notice.kind, files, contents)?;
             }
             self.notices.insert(name.clone());
             self.unsealed.notices.push(name);
@@ -141,8 +153,16 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Another call changed a path: what was there before that is the command's, what it left is the new baseline.
-    fn follow(&mut self, theirs: Change, files: &dyn Files, contents: &BlobStore) -> Result<(), ToolError> {
+    /// Another call changed a path: what was there before that is the command's, what it left is the new baseline. Of what
+    /// another command was found to have changed, nothing is this one's: nobody can tell which of both came first, or
+    /// whether the snapshot came in between.
+    fn follow(
+        &mut self,
+        theirs: Change,
+        kind: NoticeKind,
+        files: &dyn Files,
+        contents: &BlobStore,
+    ) -> Result<(), ToolError> {
         let place = theirs.place;
         if !self.scope.covers(&place) {
             return Ok(());
@@ -151,7 +171,7 @@ impl Snapshot {
         let is_comparable = entry.is_none_or(SnapshotEntry::has_content);
         let was = entry.map(|entry| self.state(entry)).transpose()?;
         let change = Change { path: files.shown(&place), place: place.clone(), before: was, after: theirs.before };
-        if is_comparable && !change.is_nothing() {
+        if kind == NoticeKind::Made && is_comparable && !change.is_nothing() {
             self.store_previous_content(&change, contents)?;
             self.unrecorded.push(change);
         }

@@ -6,13 +6,15 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use toolgate_contract::{Change, Clock, DIRECTORY_MODE, Durability, FileState, SystemClock, WorkspacePath, sha256};
-use toolgate_journal::{BlobStore, ChangeNotice, SigningKey, SnapshotStore, StateDirectory};
+use toolgate_journal::{BlobStore, ChangeNotice, NoticeKind, SigningKey, SnapshotStore, StateDirectory};
 use toolgate_sandbox::Roots;
 use toolgate_testkit::wait_until;
 
 use super::{Snapshot, SnapshotScope};
+use crate::change_log::ChangeLog;
 
 const QUOTA: u64 = 1 << 20;
 
@@ -358,7 +360,8 @@ fn what_calls_of_another_process_changed_is_theirs_and_the_commands_part_comes_i
     let snapshot = world.take(Some(1));
     let notices = world.snapshots(Some(1));
     let tell = |id: &str, changes: Vec<Change>, is_reverted: bool| {
-        let notice = ChangeNotice { id: id.into(), changes, is_reverted };
+        let kind = if is_reverted { NoticeKind::Reverted } else { NoticeKind::Made };
+        let notice = ChangeNotice { id: id.into(), changes, kind };
         notices.notify(&notices.unsettled().unwrap(), &notice).unwrap();
     };
     // The command wrote "command 1"; another process replaced it by "theirs"; the command wrote "command 2".
@@ -378,6 +381,7 @@ fn what_calls_of_another_process_changed_is_theirs_and_the_commands_part_comes_i
     let (_, changes) = snapshot.seal(SystemClock.now(), true).unwrap().unwrap();
     let hash = |state: &Option<FileState>| state.as_ref().map(|state| state.sha256.clone());
     let found: Vec<_> = changes.iter().map(|one| (one.path.as_str(), hash(&one.before), hash(&one.after))).collect();
+    assert_eq!(snapshot.current(changes.clone()), changes[1..], "the command wrote last");
     let part = |before: &str, after: &str| ("turns", Some(sha256(before)), Some(sha256(after)));
     assert_eq!(found, [part("first", "command 1"), part("theirs", "command 2")]);
     assert_eq!(world.contents().get(&sha256("first")).unwrap(), Some(b"first".to_vec().into()));
@@ -399,7 +403,7 @@ fn directories_that_calls_of_another_process_made_changed_or_removed_are_theirs(
     let mut snapshot = world.take(Some(1));
     let notices = world.snapshots(Some(1));
     let tell = |id: &str, changes: Vec<Change>| {
-        let notice = ChangeNotice { id: id.into(), changes, is_reverted: false };
+        let notice = ChangeNotice { id: id.into(), changes, kind: NoticeKind::Made };
         notices.notify(&notices.unsettled().unwrap(), &notice).unwrap();
     };
     // They made a directory with a file in it, and removed both again.
@@ -430,7 +434,7 @@ fn a_notice_of_another_process_counts_also_where_a_call_of_this_one_comes_first(
     let notices = world.snapshots(Some(1));
     let changes = vec![by_another_process("theirs", None, "x")];
     notices
-        .notify(&notices.unsettled().unwrap(), &ChangeNotice { id: "1".into(), changes, is_reverted: false })
+        .notify(&notices.unsettled().unwrap(), &ChangeNotice { id: "1".into(), changes, kind: NoticeKind::Made })
         .unwrap();
     ["theirs", "ours"].into_iter().for_each(|path| world.put(path, "x"));
     world.set_mode("theirs", 0o644);
@@ -447,9 +451,41 @@ fn a_notice_that_nobody_signed_says_nothing() {
     let mut snapshot = world.take(Some(1));
     let notices = world.snapshots(Some(2));
     let changes = vec![by_another_process("a", Some("1"), "2")];
-    let notice = ChangeNotice { id: "1".into(), changes, is_reverted: false };
+    let notice = ChangeNotice { id: "1".into(), changes, kind: NoticeKind::Made };
     notices.notify(&notices.unsettled().unwrap(), &notice).unwrap();
     world.put("a", "2");
     snapshot.collect(&world.files, None, &world.contents()).unwrap();
     assert_eq!(snapshot.unrecorded().unwrap().1.len(), 1, "it is the command's change");
+}
+
+#[test]
+fn a_change_that_another_call_replaced_is_current_no_more_and_can_be_told_all_the_same() {
+    let world = World::new();
+    let mut snapshot = world.take(Some(1));
+    let workspace = StateDirectory::open(&world.at("")).unwrap();
+    let log = ChangeLog::new(workspace, Arc::new(world.contents()), Some(SigningKey::from([1; 32])));
+    let gone = Change { after: None, ..by_another_process("a", Some("command"), "") };
+    // The command wrote `a`, and a call of another process removed it.
+    log.tell_commands("1", &[gone], &world.files).unwrap();
+    snapshot.collect(&world.files, None, &world.contents()).unwrap();
+    let (_, changes) = snapshot.unrecorded().unwrap();
+    assert_eq!(changes.len(), 1);
+    assert_eq!(snapshot.current(changes.clone()), []);
+    log.tell_commands("2", &changes, &world.files).unwrap();
+}
+
+#[test]
+fn what_another_command_is_found_to_have_changed_before_is_part_of_the_snapshot() {
+    let world = World::new();
+    world.make_directory("made");
+    world.put("changed", "2");
+    world.set_mode("changed", 0o644);
+    let mut snapshot = world.take(Some(1));
+    let notices = world.snapshots(Some(1));
+    // Another command made these changes before the snapshot, and it is known only now.
+    let changes = vec![directory("made", None, Some(0o755)), by_another_process("changed", Some("1"), "2")];
+    let notice = ChangeNotice { id: "1".into(), changes, kind: NoticeKind::Found };
+    notices.notify(&notices.unsettled().unwrap(), &notice).unwrap();
+    snapshot.collect(&world.files, None, &world.contents()).unwrap();
+    assert!(snapshot.unrecorded().is_none(), "{:?}", snapshot.unrecorded());
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::hold;
+use crate::mutation::Mutation;
 use crate::reply::{Names, Reply, Settled};
 use crate::tree::{Node, Tree, TreeDiff, diff};
 use crate::tree_path::TreePath;
@@ -29,15 +30,52 @@ pub(crate) fn equal(path: &TreePath, one: Option<&Node>, other: Option<&Node>) -
     Node::same(one, other) || is_git_bookkeeping(path) && one.is_some() == other.is_some()
 }
 
-/// Whether a command meets what no sandbox lets it change: git's hooks and, in place, its configuration. It is told so
-/// by the kernel and fails, so what it would do without Toolgate says nothing.
-pub(crate) fn meets_protected(before: &Tree, wanted: &TreeDiff, is_in_place: bool) -> bool {
-    let is_protected =
-        |path: &&TreePath| path.0.ends_with(b".git/hooks") || is_in_place && path.0.ends_with(b".git/config");
-    before.keys().filter(is_protected).any(|protected| {
+/// Directories with a longer path are hidden from commands: what is in them can't be hidden by itself.
+const LONGEST_PATH: usize = 3_500;
+
+/// Whether commands see nothing of a directory: it can't be searched for what has to be hidden, because its mode keeps its
+/// owner out or its path is too long.
+fn is_hidden(path: &TreePath, node: &Node, is_root: bool) -> bool {
+    node.is_directory() && (!is_root && node.mode & 0o500 != 0o500 || path.0.len() > LONGEST_PATH)
+}
+
+fn is_protected(path: &TreePath, node: &Node, is_in_place: bool, is_root: bool) -> bool {
+    let is_configuration = is_in_place && path.0.ends_with(b".git/config");
+    path.0.ends_with(b".git/hooks") || is_configuration || is_hidden(path, node, is_root)
+}
+
+/// Whether a command meets what no sandbox lets it change: git's hooks and, in place, its configuration, and directories
+/// that can't be searched for secrets. It is told so by the kernel and fails, so what it would do without Toolgate says
+/// nothing.
+pub(crate) fn meets_protected(before: &Tree, wanted: &TreeDiff, is_in_place: bool, is_root: bool) -> bool {
+    let is_protected = |(path, node): &(&TreePath, &Node)| is_protected(path, node, is_in_place, is_root);
+    before.iter().filter(is_protected).any(|(protected, _)| {
         let meets = |path: &TreePath| path == protected || protected.is_in(path) || path.is_in(protected);
         wanted.keys().any(meets)
     })
+}
+
+/// Whether a script links a file from one mount of the sandbox into another, which the kernel refuses: directories above what
+/// is protected or hidden are mounts, so that nobody moves them away.
+pub(crate) fn links_across_mounts(before: &Tree, script: &[Mutation], is_in_place: bool, is_root: bool) -> bool {
+    let mount_of = |path: &TreePath| {
+        let mut above = path.parent();
+        while let Some(directory) = above {
+            let holds = |(inner, node): (&TreePath, &Node)| {
+                inner.is_in(&directory) && is_protected(inner, node, is_in_place, is_root)
+            };
+            if before.iter().any(holds) {
+                return Some(directory);
+            }
+            above = directory.parent();
+        }
+        None
+    };
+    let is_across = |mutation: &Mutation| match mutation {
+        Mutation::HardLink(from, to) => mount_of(from) != mount_of(to),
+        _ => false,
+    };
+    script.iter().any(is_across)
 }
 
 /// Whether a command on an overlay changes a file that has several names. overlayfs copies it under the one name that the

@@ -34,6 +34,8 @@ pub(crate) struct Driver {
     /// Commands that go on, by the number of the operation that began them.
     running: BTreeMap<u32, RunningCommand>,
     pub(crate) tally: Tally,
+    /// Whether what each operation changed is printed.
+    pub(crate) is_traced: bool,
 }
 
 /// What a call left.
@@ -89,14 +91,18 @@ impl Driver {
         let tree = tree::scan(&world.workspace);
         let (servers, starts) = ([None, None], [0, 0]);
         let (history, calls, running) = (History::default(), BTreeMap::new(), BTreeMap::new());
-        Self { world, servers, starts, tree, history, calls, running, tally: Tally::default() }
+        Self { world, servers, starts, tree, history, calls, running, tally: Tally::default(), is_traced: false }
     }
 
     /// All operations and the checks at the end; the first violation ends it.
     pub(crate) fn run(&mut self, operations: &[Operation]) -> Result<(), Violation> {
         for operation in operations {
-            crate::watchdog::step(|| self.step(operation))
-                .map_err(|violation| Violation { operation: Some(operation.id), ..violation })?;
+            let before = self.is_traced.then(|| self.tree.clone());
+            let done = crate::watchdog::step(|| self.step(operation));
+            if let Some(before) = before {
+                println!("{:3} {:?}: {:?}", operation.id, operation.by, tree::diff(&before, &self.tree));
+            }
+            done.map_err(|violation| Violation { operation: Some(operation.id), ..violation })?;
         }
         crate::watchdog::step(|| self.finish())
     }

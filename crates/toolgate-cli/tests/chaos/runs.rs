@@ -24,7 +24,10 @@ const SHRINKING: Duration = Duration::from_secs(120);
 
 /// Carries out operations in a new world.
 fn try_out(setting: Setting, operations: &[Operation]) -> (Result<(), Violation>, Tally) {
-    let mut driver = Driver::new(setting);
+    carry_out(Driver::new(setting), operations)
+}
+
+fn carry_out(mut driver: Driver, operations: &[Operation]) -> (Result<(), Violation>, Tally) {
     let result = catch_unwind(AssertUnwindSafe(|| driver.run(operations)));
     let result = result.unwrap_or_else(|panic| {
         let words = panic.downcast_ref::<String>().cloned();
@@ -206,7 +209,9 @@ fn long() {
     if let Ok(file) = std::env::var("TOOLGATE_CHAOS_REPLAY") {
         let operations = parse(&std::fs::read_to_string(&file).unwrap()).unwrap();
         for setting in LongRun::asked_for().settings {
-            let (result, tally) = try_out(setting, &operations);
+            let mut driver = Driver::new(setting);
+            driver.is_traced = true;
+            let (result, tally) = carry_out(driver, &operations);
             println!("{}: {tally:?}", setting.name());
             if let Err(violation) = result {
                 panic!("{}", report(setting, None, &operations, &violation));

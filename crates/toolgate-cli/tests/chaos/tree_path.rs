@@ -53,8 +53,28 @@ impl TreePath {
     pub(crate) fn spellings(&self) -> Vec<String> {
         match self.text() {
             Some(text) => vec![text.to_owned()],
-            None => vec![self.to_string(), String::from_utf8_lossy(&self.0).into_owned()],
+            None => vec![self.shown(), String::from_utf8_lossy(&self.0).into_owned()],
         }
+    }
+
+    /// As replies write it: bytes that aren't part of valid UTF-8 are escaped, and so is a backslash that would read as such
+    /// an escape.
+    fn shown(&self) -> String {
+        let mut shown = String::new();
+        for chunk in self.0.utf8_chunks() {
+            for (at, character) in chunk.valid().char_indices() {
+                let rest = &chunk.valid().as_bytes()[at..];
+                let is_escape = matches!(rest, [b'\\', b'x', one, other, ..] if one.is_ascii_hexdigit() && other.is_ascii_hexdigit());
+                match is_escape {
+                    true => shown.push_str("\\x5c"),
+                    false => shown.push(character),
+                }
+            }
+            for byte in chunk.invalid() {
+                let _ = write!(shown, "\\x{byte:02x}");
+            }
+        }
+        shown
     }
 }
 
@@ -125,4 +145,11 @@ fn every_path_can_be_printed_and_read_back() {
     let said = std::process::Command::new("bash").args(["-c", &format!("printf %s {}", path.quoted())]).output();
     assert_eq!(said.unwrap().stdout, path.0);
     assert!("a\\x1".parse::<TreePath>().is_err() && "a\\n".parse::<TreePath>().is_err());
+}
+
+#[test]
+fn a_reply_escapes_only_what_is_not_text() {
+    let shown = |bytes: &[u8]| TreePath(bytes.to_vec()).spellings().remove(0);
+    assert_eq!(shown(b"\xc3\xbcnicode/\xffa"), "\u{fc}nicode/\\xffa");
+    assert_eq!(shown(b"back\\slash/\xff/\\x41"), "back\\slash/\\xff/\\x5cx41");
 }

@@ -94,6 +94,20 @@ fn a_file_that_its_owner_cannot_read_is_removed_and_brought_back() {
 }
 
 #[test]
+fn a_quarantined_file_that_keeps_its_owner_out_can_be_looked_at_and_released() {
+    let world = World::new();
+    let run = world.as_ordinary_user();
+    let reply = shell(&run, "echo '{}' > .mcp.json; chmod 000 .mcp.json");
+    assert_eq!(reply["payload"]["changes"]["kept_aside"][0]["path"], ".mcp.json", "{reply}");
+    let call = reply["tool_call_id"].as_str().unwrap();
+    let shown = run(&["quarantine", "show", call, ".mcp.json"]);
+    assert_eq!((shown.code, shown.out.as_str()), (0, "{}\n"), "{shown:?}");
+    let released = run(&["quarantine", "release", call, ".mcp.json"]);
+    assert_eq!(released.code, 0, "{released:?}");
+    assert_eq!((mode(&world.workspace().join(".mcp.json")), world.read(".mcp.json").as_str()), (0, "{}\n"));
+}
+
+#[test]
 fn a_path_that_is_too_long_costs_only_itself() {
     let world = World::new();
     let run = world.as_ordinary_user();

@@ -21,8 +21,21 @@ pub struct ChangeNotice {
     pub id: String,
     /// Each path's before and after.
     pub changes: Vec<Change>,
+    /// How it is known.
+    pub kind: NoticeKind,
+}
+
+/// How a change is known that a notice is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoticeKind {
+    /// A call made it this moment.
+    Made,
+    /// Another command made it in place, and it was found some time later: a snapshot that was taken in between has it
+    /// already.
+    Found,
     /// The change with this id was reverted: it doesn't count.
-    pub is_reverted: bool,
+    Reverted,
 }
 
 /// Adds a notice to a snapshot. The caller holds the change lock.

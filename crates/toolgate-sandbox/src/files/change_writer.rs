@@ -88,7 +88,7 @@ impl ChangeWriter<'_> {
         let Some(after) = &change.after else { return Ok(()) };
         let (source, temporary, mut written) = (self.source, new_name(self.id, index), None);
         self.in_parent(index, |parent, name| match () {
-            () if change.is_metadata_only() && !after.is_link() => Ok(()),
+            () if stays(change, after, source, parent, name) => Ok(()),
             // No other user may read it before it has its own mode.
             () if after.is_directory() => rustix::fs::mkdirat(parent, name, Mode::RWXU),
             () if after.kind() == PIPE_MODE => Ok(()),
@@ -106,7 +106,7 @@ impl ChangeWriter<'_> {
         let (source, temporary) = (self.source, new_name(self.id, index));
         self.in_parent(index, |parent, name| match () {
             () if after.is_directory() => Ok(()),
-            () if change.is_metadata_only() && !after.is_link() => set_metadata(parent, name, after),
+            () if stays(change, after, source, parent, name) => set_metadata(parent, name, after),
             () if after.kind() == PIPE_MODE => make_pipe(parent, name, &temporary, after.permissions()),
             () => source.put(change, parent, name, &temporary).map_err(|error| errno(&error)),
         })
@@ -166,6 +166,17 @@ impl ChangeWriter<'_> {
             }
         }
     }
+}
+
+/// Whether a file stays where it is and only gets other metadata. One with several names doesn't, where the change is of one of
+/// them alone.
+fn stays(change: &Change, after: &FileState, source: &dyn ChangeSource, parent: BorrowedFd<'_>, name: &[u8]) -> bool {
+    let has_other_names = || {
+        let found = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW);
+        found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_file() && found.st_nlink > 1)
+    };
+    let is_replaced = || source.has_files_of_metadata_changes() && has_other_names();
+    change.is_metadata_only() && !after.is_link() && !is_replaced()
 }
 
 /// Sets permission bits. A symlink that was put there meanwhile isn't followed.

@@ -169,7 +169,7 @@ mod tests {
         let mut bash = std::process::Command::new("bash");
         assert!(bash.args(["-c", &script]).current_dir(directory.path()).status().unwrap().success());
         let roots = Roots::open(directory.path()).unwrap();
-        let deepest = WorkspacePath::in_workspace(&vec![name; 25].join("/"));
+        let deepest = WorkspacePath::in_workspace(vec![name; 25].join("/"));
         let file = deepest.join("f");
         assert!(file.path.len() > 4096);
         assert_eq!(roots.entries(&deepest).unwrap()[0].place, file);

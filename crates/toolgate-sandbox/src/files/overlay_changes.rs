@@ -206,6 +206,10 @@ impl ChangeSource for OverlayChanges {
         }
     }
 
+    fn has_files_of_metadata_changes(&self) -> bool {
+        true
+    }
+
     fn take_back(&self, change: &Change, place_file: &PlaceContent<'_>) -> std::io::Result<()> {
         let above = self.above(&change.place).ok_or(Errno::NOENT)?;
         let (Some(directory), Some(name)) = (above.parent(), above.file_name()) else {

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{CallFacts, Driver, server_index};
-use crate::checks::{QuarantinedNode, check_settled, check_tool, meets_protected, meets_shared_file};
+use crate::checks::{
+    QuarantinedNode, check_settled, check_tool, links_across_mounts, meets_protected, meets_shared_file,
+};
 use crate::hold;
 use crate::meaning::{first_line, lines, meaning};
 use crate::mutation::{Mutation, script};
@@ -49,8 +51,10 @@ impl Driver {
         let run = |directory: &std::path::Path| self.world.bash_without_capabilities(directory, &text);
         let wanted = self.world.twin.try_out(&self.world.workspace, &self.tree, run).0;
         let is_in_place = self.is_in_place(how);
-        let is_told_otherwise =
-            meets_protected(&self.tree, &wanted, is_in_place) || !is_in_place && meets_shared_file(&self.tree, &wanted);
+        let is_root = self.world.setting.is_root;
+        let is_told_otherwise = meets_protected(&self.tree, &wanted, is_in_place, is_root)
+            || links_across_mounts(&self.tree, mutations, is_in_place, is_root)
+            || !is_in_place && meets_shared_file(&self.tree, &wanted);
         (!is_told_otherwise).then_some(wanted)
     }
 

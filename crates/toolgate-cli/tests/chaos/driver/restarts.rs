@@ -130,7 +130,9 @@ impl Driver {
         if changed.is_empty() {
             return Ok(());
         }
-        let new = self.recorded().into_iter().map(|(call, _)| call).find(|call| !known.contains(call));
+        // What commands in place did that were killed, too, may be on record only now.
+        let is_new = |call: &String| !known.contains(call) && !ended.contains(call);
+        let new = self.recorded().into_iter().map(|(call, _)| call).find(is_new);
         let Some(call) = new else {
             hold!(!ended.is_empty(), NothingIsLost, "A killed call changed {changed:?}, and nothing is on record");
             return Ok(());
