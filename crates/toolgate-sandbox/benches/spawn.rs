@@ -36,8 +36,15 @@ async fn measure() {
     let with_bwrap = Path::new("/usr/bin/bwrap").exists();
     let plain_command = LaunchSpec::program("/bin/true");
     let listeners = plain_command.clone().network(NetworkAccess::Listed(Arc::new(Closed)));
-    let mut samples: [Vec<Duration>; 7] = Default::default();
+    let reading = listeners.clone().apply_mode(ApplyMode::None);
+    let mut samples: [Vec<Duration>; 9] = Default::default();
     for _ in 0..ROUNDS {
+        warm.prepare(&profile, &reading).await.unwrap();
+        calm().await;
+        samples[7].push(confined(&warm, &profile, &reading).await);
+        calm().await;
+        samples[8].push(confined(&cold, &profile, &reading).await);
+        calm().await;
         warm.prepare(&profile, &listeners).await.unwrap();
         calm().await;
         samples[5].push(confined(&warm, &profile, &listeners).await);
@@ -57,7 +64,8 @@ async fn measure() {
         }
         samples[4].push(killed(&cold, &profile).await);
     }
-    let [plain, warm_time, cold_time, bwrap, kill, warm_listeners, cold_listeners] = samples.map(median);
+    let [plain, warm_time, cold_time, bwrap, kill, warm_listeners, cold_listeners, warm_reading, cold_reading] =
+        samples.map(median);
     println!(
         "user {}, {ROUNDS} rounds, medians; plain spawn of /bin/true: {plain:?}",
         rustix::process::getuid().as_raw()
@@ -66,6 +74,8 @@ async fn measure() {
     report("confined, from nothing", cold_time, plain, "3.5");
     report("the same with listeners, prepared", warm_listeners, plain, "1.6");
     report("the same with listeners, from nothing", cold_listeners, plain, "3.5");
+    report("only reading, prepared", warm_reading, plain, "1.6");
+    report("only reading, from nothing", cold_reading, plain, "3.5");
     if with_bwrap {
         report("bwrap, same mounts and namespaces", bwrap, plain, "-");
     }

@@ -132,11 +132,11 @@ impl Tool for ShellTool {
     const SPEC: Spec = Spec {
         name: "shell",
         version: "1.1.0",
-        description: "Run a command with bash in the workspace. It is confined: it sees the system, the workspace \
-                      and configured roots, and reaches only hosts that are allowed; `/tmp` and home are empty, and \
-                      what it writes there is gone when it ends. There is nothing on its standard input unless you ask for \
-                      `stdin` or `tty`. A command that takes longer than `yield_ms`, or runs in the `background`, goes \
-                      on as a process until the session ends: use `process` for it.",
+        description: "Run a command with bash in the workspace. It is confined to the system, the workspace, configured \
+                      roots and allowed hosts; `/tmp` and home are empty, and what it writes there is gone when it \
+                      ends. There is nothing on its standard input unless you ask for `stdin` or `tty`. A command that \
+                      takes longer than `yield_ms`, or runs in the `background`, goes on as a process until the session \
+                      ends: use `process` for it.",
         risk: Risk::Medium,
         permissions: &[Permission::FsRead, Permission::ProcExec],
         side_effects: &[SideEffect::StartsProcesses, SideEffect::WritesFiles],

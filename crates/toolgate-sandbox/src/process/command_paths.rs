@@ -12,9 +12,6 @@ use super::profile::{Profile, Readable};
 /// Directories that every sandbox has for itself.
 const SANDBOXS_OWN: &[&str] = &["/dev", "/proc", "/run", "/tmp"];
 
-/// Another directory for temporary files, which is a symlink to the first, unless something that was granted is in it.
-pub(super) const OTHER_TEMPORARY: &str = "/var/tmp";
-
 /// The name of the symlink to the workspace in a command's own directory.
 const WORKSPACE_LINK: &str = "workspace";
 
@@ -107,11 +104,9 @@ impl CommandPaths {
     /// directory on the way to one of those.
     pub(super) fn shows(&self, path: &Path) -> bool {
         let Some(readable) = &self.readable else { return true };
-        let granted = || [readable, &self.writable, &self.own, &self.shown].into_iter().flatten().map(PathBuf::as_path);
-        let other_temporary =
-            Some(Path::new(OTHER_TEMPORARY)).filter(|other| !granted().any(|place| place.starts_with(other)));
-        let own = SANDBOXS_OWN.iter().map(Path::new).chain(other_temporary);
-        own.chain(granted()).any(|place| path.starts_with(place) || place.starts_with(path))
+        let own = SANDBOXS_OWN.iter().map(Path::new);
+        let granted = [readable, &self.writable, &self.own, &self.shown].into_iter().flatten().map(PathBuf::as_path);
+        own.chain(granted).any(|place| path.starts_with(place) || place.starts_with(path))
     }
 }
 

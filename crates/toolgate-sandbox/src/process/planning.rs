@@ -14,7 +14,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use toolgate_contract::{LaunchSpec, NetworkAccess, Streams, Substitute};
 
-use super::command_paths::{CommandPaths, OTHER_TEMPORARY, start_directory};
+use super::command_paths::{CommandPaths, start_directory};
 use super::enforcement::Tier;
 use super::error::SandboxError;
 use super::plan::{
@@ -24,9 +24,7 @@ use super::profile::{Profile, Readable, UnixSockets};
 use crate::network::listener_addresses;
 
 /// Directories that are a tmpfs of its own in every sandbox.
-const PRIVATE_DIRECTORIES: &[&str] = &["/run", TEMPORARY];
-/// The directory for temporary files.
-const TEMPORARY: &str = "/tmp";
+const PRIVATE_DIRECTORIES: &[&str] = &["/run", "/tmp"];
 /// The sockets and files of systemd-resolved, needed when the network is shared; they are in a private directory.
 const RESOLVER: &str = "/run/systemd/resolve";
 /// The list of nameservers, which may be a symlink into [`RESOLVER`].
@@ -61,7 +59,7 @@ pub(super) fn plan(
         );
     pinned.extend(hidden.flat_map(|path| protected_paths::above(&path, &writable)));
     let granted = || roots.iter().chain(&shown);
-    let (only, links) = readable(profile, granted());
+    let (only, links) = readable(profile);
     let has_sockets = profile.unix_sockets == UnixSockets::Private && tier == Tier::Namespaces;
     if has_sockets {
         masked.extend(unix_sockets::of_host(&tmpfs_mounts, granted(), only.as_deref()));
@@ -171,7 +169,7 @@ fn hidden_paths(
 type ReadablePaths = (Option<Vec<PinnedPath>>, Vec<(CString, CString)>);
 
 /// What can be read, without what is in another such path, or private anyway.
-fn readable<'a>(profile: &Profile, mut granted: impl Iterator<Item = &'a PinnedPath>) -> ReadablePaths {
+fn readable(profile: &Profile) -> ReadablePaths {
     let Readable::Only(paths) = &profile.readable else { return (None, Vec::new()) };
     let mut only: Vec<PinnedPath> = Vec::new();
     for place in in_order(paths.iter().filter_map(|path| find(path)).collect()) {
@@ -182,12 +180,7 @@ fn readable<'a>(profile: &Profile, mut granted: impl Iterator<Item = &'a PinnedP
     }
     let c_string = |path: &Path| CString::new(path.as_os_str().as_bytes()).ok();
     let linked = |path: &PathBuf| Some((c_string(path)?, rustix::fs::readlink(path, Vec::new()).ok()?));
-    let mut links: Vec<(CString, CString)> = paths.iter().filter_map(linked).collect();
-    // The other directory for temporary files is the same one, unless something that was granted is in it.
-    if !granted.any(|place| path_of(place).starts_with(OTHER_TEMPORARY)) {
-        links.extend(c_string(Path::new(OTHER_TEMPORARY)).zip(c_string(Path::new(TEMPORARY))));
-    }
-    (Some(only), links)
+    (Some(only), paths.iter().filter_map(linked).collect())
 }
 
 /// The command as the sandbox executes it. The sandbox's own variables are set last, so that nothing overrides them.
