@@ -32,7 +32,7 @@ pub(crate) fn without_metadata(bytes: &[u8], format: ImageFormat) -> Option<Cow<
 
 /// The parts of a PNG that stay.
 fn png_parts(bytes: &[u8]) -> Option<Vec<Range<usize>>> {
-    let mut parts = vec![0..PNG_SIGNATURE];
+    let mut parts: Vec<Range<usize>> = std::iter::once(0..PNG_SIGNATURE).collect();
     let mut at = PNG_SIGNATURE;
     loop {
         let length = u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize;
@@ -61,7 +61,7 @@ fn jpeg_parts(bytes: &[u8]) -> Option<Vec<Range<usize>>> {
     if bytes.get(..2)? != [0xFF, START_OF_IMAGE] {
         return None;
     }
-    let mut parts = vec![0..2];
+    let mut parts: Vec<Range<usize>> = std::iter::once(0..2).collect();
     let mut at = 2;
     loop {
         let [0xFF, marker] = *bytes.get(at..at + 2)? else { return None };
