@@ -12,6 +12,10 @@ use crate::process::command_paths::CommandPaths;
 /// What programs print when the kernel refused a write.
 const WRITE_ERRORS: &[&str] = &["Read-only file system", "Permission denied", "EROFS", "EACCES"];
 
+/// What programs print when a mount kept them from replacing or removing a path. Other mounts than ours say so too, so this counts for
+/// protected paths alone.
+const BUSY_ERRORS: &[&str] = &["Device or resource busy", "EBUSY"];
+
 /// Lines of standard error that are read, from the end.
 const MAX_LINES: usize = 200;
 /// Denials that are returned.
@@ -20,10 +24,17 @@ const MAX_DENIALS: usize = 8;
 /// What a command with these paths, started in `workdir`, was kept from changing.
 pub(super) fn denied_files(errors: &str, paths: &CommandPaths, workdir: &Path) -> Vec<Denial> {
     let mut denials: Vec<Denial> = Vec::new();
-    let refused =
-        errors.lines().rev().take(MAX_LINES).filter(|line| WRITE_ERRORS.iter().any(|words| line.contains(words)));
-    for line in refused {
-        for denial in paths_in(without_program_name(line)).filter_map(|path| denial(&path, paths, workdir)) {
+    let says = |line: &str, errors: &[&str]| errors.iter().any(|words| line.contains(words));
+    for line in errors.lines().rev().take(MAX_LINES) {
+        let is_busy = says(line, BUSY_ERRORS);
+        if !is_busy && !says(line, WRITE_ERRORS) {
+            continue;
+        }
+        let found = |path: String| match is_busy {
+            true => protected_denial(&path, paths, workdir),
+            false => denial(&path, paths, workdir),
+        };
+        for denial in paths_in(without_program_name(line)).filter_map(found) {
             if !denials.contains(&denial) && denials.len() < MAX_DENIALS {
                 denials.push(denial);
             }
@@ -49,12 +60,26 @@ fn paths_in(line: &str) -> impl Iterator<Item = String> + '_ {
     quoted.chain(bare).filter(|word| word.contains('/')).map(str::to_owned)
 }
 
+/// A protected path that the command was kept from changing. Only a command that works in place meets a protected configuration of
+/// git.
+fn protected_denial(written: &str, paths: &CommandPaths, workdir: &Path) -> Option<Denial> {
+    let path = plain(&workdir.join(written))?;
+    paths.protected.iter().find(|place| path.starts_with(place))?;
+    let reason = match path.ends_with(".git/config") {
+        false => format!("`{written}` is protected: commands can't change it."),
+        true => format!(
+            "`{written}` is protected from commands that work in place. Without `stdin`, `tty` and `background` git can change it: \
+             then the change is checked and applied when the command ends."
+        ),
+    };
+    Some(of(&path, reason))
+}
+
 fn denial(written: &str, paths: &CommandPaths, workdir: &Path) -> Option<Denial> {
     let path = plain(&workdir.join(written))?;
     let lies_in = |places: &[PathBuf]| places.iter().any(|place| path.starts_with(place));
-    if lies_in(&paths.protected) {
-        let reason = format!("`{written}` is protected: commands can't change it.");
-        return Some(of(&path, reason));
+    if let Some(protected) = protected_denial(written, paths, workdir) {
+        return Some(protected);
     }
     // Virtual file systems, or the sandbox's own tmpfs.
     let is_virtual = ["/proc", "/sys", "/dev", "/tmp", "/run"].iter().any(|place| path.starts_with(place));
@@ -130,6 +155,12 @@ mod tests {
                 "cp: cannot create regular file '.git/hooks/x': Read-only file system",
                 &["write /workspace/.git/hooks/x"],
             ),
+            (
+                "error: could not write config file .git/config: Device or resource busy",
+                &["write /workspace/.git/config"],
+            ),
+            ("rm: cannot remove '.git/hooks': Device or resource busy", &["write /workspace/.git/hooks"]),
+            ("rm: cannot remove 'OUT/new': Device or resource busy", &[]),
             ("touch: cannot touch 'OUT/new': No space left on device", &[]),
             ("rm: cannot remove './inside/x': Permission denied", &[]),
             ("cat: /etc/shadow: Permission denied", &[]),
