@@ -94,7 +94,10 @@ async fn what_a_command_did_until_the_time_was_over_is_on_record() {
     });
     let end = end.unwrap_or_else(|| panic!("no end: {:?}", world.trail()));
     assert_eq!((&end.files_changed[..], end.commands_run.len()), (&["made.txt".to_owned()][..], 1), "{end:?}");
-    assert_eq!(trail(&world)[1..], ["tool_call.started", "files.changing", "tool_call.failed", "agent.ended"]);
+    assert_eq!(
+        trail(&world)[1..],
+        ["model.said", "tool_call.started", "files.changing", "tool_call.failed", "agent.ended"]
+    );
 }
 
 #[tokio::test]

@@ -60,8 +60,8 @@ fn events_are_found_by_their_kind(store: &dyn EventStore) {
     assert_eq!(found("tool_call.started", Some("/work"), 9).len(), 3);
     let newest = found("tool_call.started", Some("/work"), 1);
     assert_eq!(newest, [found("tool_call.started", None, 9)[0]], "the newest first");
-    assert_eq!(found("tool_call.started", Some("/elsewhere"), 9), []);
-    assert_eq!(found("command.misread", None, 9), []);
+    assert_eq!(found("tool_call.started", Some("/elsewhere"), 9), Vec::<u64>::new());
+    assert_eq!(found("command.misread", None, 9), Vec::<u64>::new());
 }
 
 fn an_empty_store_knows_nothing(store: &dyn EventStore) {
