@@ -123,7 +123,7 @@ impl<'a> AutoloadScanner<'a> {
             return None;
         }
         let after = FileContent { bytes: judged.accepted.into(), mode: Some(after.mode) };
-        Some(FileEdit { place: change.place.clone(), before, after: Some(after) })
+        Some(FileEdit { place: change.place.clone(), before, after: Some(after), moved_from: None })
     }
 
     /// Whether it is a file that git loads automatically, and harmless.
