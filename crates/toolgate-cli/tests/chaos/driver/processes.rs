@@ -38,7 +38,8 @@ impl Driver {
         });
         let reply = self.call(by, "shell", args)?;
         let (before, after) = self.look();
-        hold!(before == after, NothingElseChanged, "A command that waits changed something: {}", reply.raw);
+        let changed = tree::diff(&before, &after);
+        hold!(changed.is_empty(), NothingElseChanged, "A command that waits changed {changed:?}; {}", reply.raw);
         let Some(process) = reply.payload["process"].as_str().map(str::to_owned) else { return Ok(()) };
         self.remember(id, by, &reply, &Default::default(), vec![]);
         let wanted = Default::default();
