@@ -11,6 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatxFlags};
 use rustix::io::Errno;
 use rustix::net::AddressFamily;
@@ -52,15 +53,18 @@ impl ConnectBroker {
         let (reachable, permits) = (Arc::new(reachable), Arc::new(Semaphore::new(AT_ONCE)));
         Ok(Self(tokio::spawn(async move {
             while let Ok(mut ready) = listener.readable().await {
-                let notification = match seccomp::receive(listener.get_ref()) {
-                    Ok(notification) => notification,
-                    // Everything in the sandbox has ended.
-                    Err(_) if ready.ready().is_read_closed() => return,
-                    // Whoever asked is gone.
-                    Err(_) => {
-                        ready.clear_ready();
-                        continue;
+                // Receiving waits if nobody asks, so it isn't tried on the word of an event that may be an old one.
+                let notification = match is_asked(listener.get_ref()) {
+                    true => seccomp::receive(listener.get_ref()).ok(),
+                    false => None,
+                };
+                let Some(notification) = notification else {
+                    if ready.ready().is_read_closed() {
+                        // Everything in the sandbox has ended.
+                        return;
                     }
+                    ready.clear_ready();
+                    continue;
                 };
                 drop(ready);
                 let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
@@ -80,6 +84,13 @@ impl Drop for ConnectBroker {
     fn drop(&mut self) {
         self.0.abort();
     }
+}
+
+/// Whether a process waits for an answer.
+fn is_asked(listener: &OwnedFd) -> bool {
+    let mut polled = [PollFd::new(listener, PollFlags::IN)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut polled, Some(&at_once)).is_ok() && polled[0].revents().contains(PollFlags::IN)
 }
 
 /// Makes the connection that a process asked for, if it may.

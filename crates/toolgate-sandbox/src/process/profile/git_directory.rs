@@ -40,7 +40,7 @@ fn is_submodule_of(git: &Path, workspace: &Path) -> bool {
     let configuration = read(&git.join("config")).unwrap_or_default();
     let values =
         configuration.lines().filter_map(|line| line.trim().strip_prefix("worktree")?.trim_start().strip_prefix('='));
-    let worktree = values.filter_map(|value| std::fs::canonicalize(git.join(value.trim())).ok()).last();
+    let worktree = values.filter_map(|value| std::fs::canonicalize(git.join(value.trim())).ok()).next_back();
     worktree.is_some() && worktree == std::fs::canonicalize(workspace).ok()
 }
 

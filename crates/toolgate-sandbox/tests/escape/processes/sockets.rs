@@ -76,6 +76,20 @@ attack! {
 }
 
 attack! {
+    fn commands_that_have_connected_keep_nobody_waiting(scene) {
+        std::fs::write(scene.workspace().join("meet.py"), MEET).unwrap();
+        // More than the runtime has threads.
+        let start = |number: u8| scene.start(&format!("python3 meet.py /tmp/{number}.sock; echo met; sleep 1000"));
+        let children: Vec<_> = (0..4).map(start).collect();
+        for child in &children {
+            assert!(scene.runtime.block_on(child.output()).is_some(), "it has met itself, or couldn't");
+        }
+        assert_eq!(scene.inside("echo well").output, "well\n");
+        children.iter().for_each(ChildProcess::kill);
+    }
+}
+
+attack! {
     fn datagrams_reach_no_socket_of_the_host(scene) {
         let path = scene.path("workspace/log.sock");
         let line = format!(
