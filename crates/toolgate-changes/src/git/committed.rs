@@ -254,7 +254,7 @@ impl HiddenPass<'_> {
     ) -> Option<()> {
         let is_state = place.path.rsplit('/').next() == Some(STATE_DIRECTORY);
         if is_state || !index.has_in(&unescape_path(&tracked.path)) {
-            seen.exclude(tracked);
+            // What is mounted over a hidden directory has a `.gitignore` of its own.
             seen.hidden.push(place.clone());
             return Some(());
         }

@@ -106,13 +106,13 @@ async fn what_is_mounted_cannot_be_written() {
 #[tokio::test(flavor = "multi_thread")]
 async fn bubblewrap_mounts_the_committed_versions_too() {
     let world = world().confined_by(Tier::Bubblewrap);
-    world.file(".env", "TOKEN=changed since\n").file("new.pem", "-----BEGIN PRIVATE\n");
+    world.file(".env", "TOKEN=changed since\n").file("new.pem", "-----BEGIN PRIVATE\n").file(".aws/credentials", "x\n");
     let command = "set -e; grep -q committed .env; if grep -q PRIVATE new.pem; then exit 1; fi; echo two >> a.txt; git add -A; \
                    git commit -qm two; git stash -q -u; git clean -qfd; git reset -q --hard; git status --porcelain";
     let payload = in_place(&world, command).await;
     assert_eq!((payload["exit_code"].clone(), payload["stdout"].clone()), (json!(0), json!("")), "{payload}");
     assert!(!has_decoy(&world), "{payload}");
     assert_eq!(read(&world, ".env"), "TOKEN=changed since\n");
-    assert_eq!(world.git(&["status", "--porcelain"]), " M .env\n?? new.pem\n");
+    assert_eq!(world.git(&["status", "--porcelain"]), " M .env\n?? .aws/\n?? new.pem\n");
     assert_eq!(world.git(&["show", "HEAD:.env"]), SECRET);
 }

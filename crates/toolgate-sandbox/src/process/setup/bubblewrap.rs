@@ -6,13 +6,13 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use super::super::plan::{NetworkPlan, PinnedPath, SandboxPlan, TmpfsMount};
+use super::super::plan::{NetworkPlan, PinnedPath, SandboxPlan, TmpfsMount, is_inside};
 use super::super::setup_step::{SetupFault, SetupStep, StepContext};
 use super::super::syscall::clone3::{OneThread, spawn_vfork};
 use super::super::syscall::execve::{EXIT_EXEC_FAILED, ExecStrings, execute};
 use super::super::syscall::{descriptors, signals};
 use super::super::wire;
-use super::mounts::open_no_links;
+use super::mounts::{IGNORE_ALL, open_no_links};
 use super::reaper;
 use super::zygote_main::{INNER_NAME, INNER_PLAN, INNER_SOCKET, c_string};
 
@@ -42,8 +42,7 @@ fn start(one: &OneThread, plan: &SandboxPlan, socket: &OwnedFd) -> Result<i32, S
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).during(step)?;
     let program = rustix::fs::readlink(c"/proc/self/exe", Vec::new()).during(step)?;
     let packed = wire::to_memfd(plan).during(step)?;
-    let contents = plan.substitutes.iter().map(|substitute| wire::bytes_to_memfd(&substitute.content));
-    let contents = contents.collect::<Result<Vec<OwnedFd>, Errno>>().during(step)?;
+    let contents = FileContents::new(plan).during(step)?;
     let arguments = arguments(plan, &program, &contents);
     // `bwrap` needs no environment, and the command gets its own.
     let (arguments, environment) = (ExecStrings::new(&arguments), ExecStrings::new(&[]));
@@ -52,12 +51,32 @@ fn start(one: &OneThread, plan: &SandboxPlan, socket: &OwnedFd) -> Result<i32, S
         let handed = signals::block_none()
             .and_then(|()| descriptors::duplicate_to(socket.as_fd(), INNER_SOCKET, false))
             .and_then(|()| descriptors::duplicate_to(packed.as_fd(), INNER_PLAN, false))
-            .and_then(|()| contents.iter().try_for_each(keep_open));
+            .and_then(|()| contents.all().try_for_each(keep_open));
         fault = Some(handed.err().unwrap_or_else(|| execute(PROGRAM, &arguments, &environment)));
         EXIT_EXEC_FAILED
     });
     let started = started.during(step)?;
     fault.map_or(Ok(started.pid), Err).during(step)
+}
+
+/// The contents of files that `bwrap` makes, each in a memfd that it reads once.
+struct FileContents {
+    /// Those of the substitutes.
+    substitutes: Vec<OwnedFd>,
+    /// A `.gitignore` for each masked path.
+    ignores: Vec<OwnedFd>,
+}
+
+impl FileContents {
+    fn new(plan: &SandboxPlan) -> Result<Self, Errno> {
+        let substitutes = plan.substitutes.iter().map(|substitute| wire::bytes_to_memfd(&substitute.content));
+        let ignores = plan.masked.iter().map(|_| wire::bytes_to_memfd(IGNORE_ALL));
+        Ok(Self { substitutes: substitutes.collect::<Result<_, _>>()?, ignores: ignores.collect::<Result<_, _>>()? })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &OwnedFd> {
+        self.substitutes.iter().chain(&self.ignores)
+    }
 }
 
 /// Lets `bwrap` inherit a descriptor, under the number that it has.
@@ -68,8 +87,8 @@ fn keep_open(content: &OwnedFd) -> Result<(), Errno> {
     }
 }
 
-/// The command line: the same mounts in the same order as in `mounts::build`. `contents` are those of the substitutes.
-fn arguments(plan: &SandboxPlan, program: &CStr, contents: &[OwnedFd]) -> Vec<CString> {
+/// The command line: the same mounts in the same order as in `mounts::build`.
+fn arguments(plan: &SandboxPlan, program: &CStr, contents: &FileContents) -> Vec<CString> {
     let mut line = BwrapArguments(vec![c"bwrap".to_owned()]);
     line.words("--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try");
     line.words("--die-with-parent --as-pid-1 --new-session --cap-drop ALL");
@@ -92,14 +111,19 @@ fn arguments(plan: &SandboxPlan, program: &CStr, contents: &[OwnedFd]) -> Vec<CS
     plan.late_tmpfs_mounts.iter().for_each(|tmpfs| line.0.extend([c_string("--remount-ro"), tmpfs.path.clone()]));
     plan.pinned.iter().for_each(|place| line.bind("--bind", place));
     plan.protected.iter().for_each(|place| line.bind("--ro-bind", place));
-    let substitutes = plan.substitutes.iter().zip(contents);
+    let substitutes = plan.substitutes.iter().zip(&contents.substitutes);
     for (substitute, content) in substitutes.filter(|(substitute, _)| open_no_links(&substitute.place.path).is_ok()) {
         line.words(&format!("--perms {:04o} --ro-bind-data {}", substitute.mode & 0o777, content.as_raw_fd()));
         line.0.push(substitute.place.path.clone());
     }
     // `bwrap` fails on a path that has gone meanwhile.
-    let masked = plan.masked.iter().chain(&plan.secret);
-    masked.filter(|place| open_no_links(&place.path).is_ok()).for_each(|place| line.mask(place));
+    let ignores = contents.ignores.iter().map(Some).chain(std::iter::repeat(None));
+    for (place, ignore) in plan.masked.iter().chain(&plan.secret).zip(ignores) {
+        let is_in_a_root = plan.writable.iter().any(|root| is_inside(&place.path, &root.path));
+        if open_no_links(&place.path).is_ok() {
+            line.mask(place, ignore.filter(|_| is_in_a_root));
+        }
+    }
     let inner = c_string(format!("/run/{INNER_NAME}"));
     line.pair("--ro-bind", program, &inner);
     if plan.only.is_some() {
@@ -142,11 +166,15 @@ impl BwrapArguments {
     }
 
     /// Hides a directory by an empty one that can't be entered, and a file by a device that can't be opened, because `bwrap`
-    /// mounts with `nodev`.
-    fn mask(&mut self, place: &PinnedPath) {
+    /// mounts with `nodev`. In the workspace, a directory can be listed and has a `.gitignore`.
+    fn mask(&mut self, place: &PinnedPath, ignore: Option<&OwnedFd>) {
         if place.directory {
-            self.words("--perms 0000 --tmpfs");
+            self.words(if ignore.is_some() { "--perms 0555 --tmpfs" } else { "--perms 0000 --tmpfs" });
             self.0.push(place.path.clone());
+            if let Some(ignore) = ignore {
+                self.words(&format!("--perms 0444 --ro-bind-data {}", ignore.as_raw_fd()));
+                self.0.push(c_string([place.path.to_bytes(), b"/.gitignore"].concat()));
+            }
             self.words("--remount-ro");
             self.0.push(place.path.clone());
         } else {

@@ -18,6 +18,9 @@ use super::super::syscall::mount::{self, NO_DEVICES, NO_SETUID, READ_ONLY};
 use super::{decoys, devices, overlay, substitutes};
 use crate::network::NAMESERVER;
 
+/// The `.gitignore` of masked directories in the workspace.
+pub(super) const IGNORE_ALL: &[u8] = b"*\n";
+
 /// What is mounted over `/etc/resolv.conf`.
 const RESOLV_CONF: &CStr = c"/dev/.nameservers";
 
@@ -341,7 +344,7 @@ impl Mask {
         let created = if self == Self::File { make_file(path)? } else { make_directory(path)? };
         if self == Self::IgnoredByGit {
             let name = super::zygote_main::c_string([path.to_bytes(), b"/.gitignore"].concat());
-            rustix::io::write(make_file(&name)?, b"*\n")?;
+            rustix::io::write(make_file(&name)?, IGNORE_ALL)?;
         }
         rustix::fs::chmod(path, if self == Self::File { Mode::empty() } else { Mode::from_raw_mode(0o555) })?;
         let mount = copy_tree(&created)?;
