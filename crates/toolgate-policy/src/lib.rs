@@ -58,8 +58,8 @@ mod standing_rules;
 mod testing;
 
 pub use autoloaded::{
-    AutoloadedFile, AutoloadedKind, autoloaded, autoloaded_beneath, is_git_autoloaded, suspicious_in_git_config,
-    suspicious_in_git_todo,
+    AutoloadedFile, AutoloadedKind, GitConfigJudgement, autoloaded, autoloaded_beneath, is_git_autoloaded,
+    judge_git_config, suspicious_in_git_config, suspicious_in_git_todo,
 };
 pub use ceiling::Ceiling;
 pub use certificates::holds_only_certificates;

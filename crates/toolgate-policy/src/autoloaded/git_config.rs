@@ -1,95 +1,188 @@
-//! Parses a repository's configuration far enough to recognize an ordinary one: only keys that are known to run nothing
-//! and to point nowhere are accepted, and only in the plainest spelling. Everything that this parser doesn't understand
-//! is suspicious.
+//! Judges edits of a repository's configuration, setting by setting: one is harmless if it is known to run nothing, to point
+//! nowhere and not to change where a push goes. What isn't known isn't harmless. Harmless settings can be applied without the
+//! others.
+
+mod edit;
+mod syntax;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use self::syntax::{ParsedConfig, SettingName, parse};
 
 /// Keys that run nothing, by section, with `*` for any subsection.
 #[rustfmt::skip]
 const ORDINARY: &[(&str, &[&str])] = &[
     ("core", &[
         "repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "precomposeunicode", "symlinks",
-        "autocrlf", "eol", "safecrlf", "quotepath", "abbrev", "compression", "preloadindex", "untrackedcache",
+        "autocrlf", "eol", "safecrlf", "quotepath", "abbrev", "compression", "loosecompression", "preloadindex",
+        "untrackedcache", "longpaths", "sparsecheckout", "sparsecheckoutcone", "splitindex", "commitgraph", "multipackindex",
+        "checkstat", "trustctime", "fscache", "hidedotfiles", "bigfilethreshold", "packedgitlimit", "packedgitwindowsize",
+        "deltabasecachelimit", "whitespace", "commentchar", "commentstring", "notesref", "checkroundtripencoding",
     ]),
-    ("extensions", &["objectformat", "worktreeconfig", "refstorage", "compatobjectformat", "relativeworktrees"]),
+    ("extensions", &["objectformat", "worktreeconfig", "refstorage", "compatobjectformat", "relativeworktrees", "partialclone"]),
     ("user", &["name", "email"]),
     ("init", &["defaultbranch"]),
-    ("remote.*", &["url", "fetch", "tagopt", "prune", "mirror", "promisor", "partialclonefilter"]),
-    ("branch.*", &["remote", "merge", "rebase", "description"]),
-    ("submodule", &["active", "recurse"]),
-    ("submodule.*", &["url", "active", "update"]),
+    ("remote.*", &["url", "fetch", "tagopt", "prune", "mirror", "promisor", "partialclonefilter", "gh-resolved"]),
+    ("branch", &["autosetupmerge", "autosetuprebase", "sort"]),
+    ("branch.*", &[
+        "remote", "merge", "rebase", "description", "mergeoptions", "vscode-merge-base", "gh-merge-base",
+        "github-pr-owner-number",
+    ]),
+    ("submodule", &["active", "recurse", "fetchjobs", "propagatebranches"]),
+    ("submodule.*", &["url", "active", "update", "ignore", "branch", "shallow", "fetchrecursesubmodules"]),
     ("pull", &["rebase", "ff"]),
-    ("push", &["default", "followtags", "autosetupremote"]),
-    ("fetch", &["prune", "prunetags", "parallel"]),
-    ("merge", &["conflictstyle", "ff", "renames"]),
-    ("diff", &["renames", "algorithm", "colormoved", "mnemonicprefix", "noprefix"]),
-    ("rebase", &["autosquash", "autostash", "updaterefs"]),
-    ("commit", &["verbose", "cleanup"]),
-    ("gc", &["auto", "autodetach"]),
-    ("maintenance", &["auto"]),
-    ("index", &["version", "threads"]),
+    ("push", &["default", "followtags", "autosetupremote", "useforceifincludes", "negotiate", "usebitmaps", "recursesubmodules"]),
+    ("fetch", &["prune", "prunetags", "parallel", "writecommitgraph", "output", "showforcedupdates", "negotiationalgorithm", "all"]),
+    ("merge", &["conflictstyle", "ff", "renames", "renamelimit", "directoryrenames", "log", "stat", "autostash", "branchdesc"]),
+    ("diff", &[
+        "renames", "renamelimit", "algorithm", "colormoved", "colormovedws", "mnemonicprefix", "noprefix", "context",
+        "interhunkcontext", "indentheuristic", "submodule", "ignoresubmodules", "relative", "statgraphwidth",
+        "wserrorhighlight", "suppressblankempty", "dirstat", "autorefreshindex",
+    ]),
+    ("rebase", &[
+        "autosquash", "autostash", "updaterefs", "stat", "missingcommitscheck", "abbreviatecommands", "forkpoint", "rebasemerges",
+        "reschedulefailedexec",
+    ]),
+    ("rerere", &["enabled", "autoupdate"]),
+    ("commit", &["verbose", "cleanup", "status"]),
+    ("log", &["date", "decorate", "abbrevcommit", "follow", "graphcolors", "excludedecoration", "initialdecorationset"]),
+    ("status", &["*"]),
+    ("stash", &["showincludeuntracked", "showpatch", "showstat"]),
+    ("grep", &["linenumber", "column", "patterntype", "extendedregexp", "fullname", "threads"]),
+    ("blame", &["coloring", "date", "showroot", "showemail", "blankboundary"]),
+    ("tag", &["sort"]),
+    ("versionsort", &["suffix"]),
+    ("checkout", &["guess", "workers", "thresholdforparallelism"]),
+    ("worktree", &["guessremote", "userelativepaths"]),
+    ("apply", &["whitespace", "ignorewhitespace"]),
+    ("am", &["keepcr", "threeway"]),
+    ("i18n", &["commitencoding", "logoutputencoding"]),
+    ("http", &["postbuffer", "lowspeedlimit", "lowspeedtime", "version"]),
+    ("lfs", &["repositoryformatversion"]),
+    ("pack", &["threads", "window", "windowmemory", "depth", "compression", "writereverseindex", "writebitmaphashcache", "usesparse"]),
+    ("repack", &["usedeltabaseoffset", "writebitmaps", "usedeltaislands", "packkeptobjects"]),
+    ("feature", &["manyfiles", "experimental"]),
+    ("gc", &["auto", "autodetach", "autopacklimit", "writecommitgraph", "packrefs"]),
+    ("maintenance", &["auto", "strategy"]),
+    ("index", &["version", "threads", "sparse", "skiphash", "recordendofindexentries", "recordoffsettable"]),
     ("advice", &["*"]),
     ("color", &["*"]),
+    ("color.*", &["*"]),
     ("column", &["*"]),
 ];
 
-/// The first suspicious thing in a repository's configuration; none if all of it is ordinary. `worktree` is the only
-/// value that `core.worktree` may have; most repositories may have none.
+/// What an edit of a configuration comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitConfigJudgement {
+    /// The configuration with the harmless part of the edit.
+    pub accepted: Vec<u8>,
+    /// The settings whose edit isn't harmless, such as `core.fsmonitor`.
+    pub refused: Vec<String>,
+}
+
+/// Judges an edit of a repository's configuration. `worktree` is the only value that `core.worktree` may have; most repositories
+/// may have none. An error says why nothing can be told about it.
+pub fn judge_git_config(old: &[u8], new: &[u8], worktree: Option<&str>) -> Result<GitConfigJudgement, String> {
+    let [old, new] = [old, new].map(|text| std::str::from_utf8(text).map_err(|_| "it isn't text".to_owned()));
+    let (old, new) = (old?, new?);
+    let unreadable = || "it isn't written as git reads it".to_owned();
+    let (old_config, new_config) = (parse(old).ok_or_else(unreadable)?, parse(new).ok_or_else(unreadable)?);
+    let edit = ConfigEdit::new(&old_config, &new_config, worktree);
+    let refused: Vec<String> = edit.refused.iter().map(|name| shown(name)).collect();
+    let is_plain = |line: &str| old.lines().any(|known| known == line) || is_plain_line(line);
+    let accepted = match refused.is_empty() && new.lines().all(is_plain) {
+        true => new.to_owned(),
+        false => edit::apply(old, &old_config, &edit.accepted()),
+    };
+    Ok(GitConfigJudgement { accepted: accepted.into_bytes(), refused })
+}
+
+/// The first suspicious thing in a new repository's configuration; none if all of it is ordinary.
 pub fn suspicious_in_git_config(text: &[u8], worktree: Option<&str>) -> Option<String> {
-    let Ok(text) = std::str::from_utf8(text) else { return Some("it isn't text".into()) };
-    let mut section = String::new();
-    for line in text.lines().map(str::trim) {
-        if line.is_empty() || line.starts_with(['#', ';']) {
-            continue;
-        }
-        if let Some(header) = line.strip_prefix('[') {
-            match header.strip_suffix(']').and_then(section_of) {
-                Some(name) => section = name,
-                None => return Some(format!("the section `[{header}`")),
-            }
-        } else if let Some(odd) = odd_in_line(&section, line, worktree) {
-            return Some(odd);
-        }
-    }
-    None
-}
-
-/// `core`, or `remote.*` for `remote "origin"`.
-fn section_of(header: &str) -> Option<String> {
-    let is_plain =
-        |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    let (name, rest) = header.split_once([' ', '\t']).unwrap_or((header, ""));
-    let subsection = rest.trim().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    match (is_plain(name), rest.trim().is_empty(), subsection) {
-        (true, true, _) => Some(name.to_lowercase()),
-        (true, false, Some(sub)) if !sub.contains(['"', '\\']) => Some(format!("{}.*", name.to_lowercase())),
-        _ => None,
+    match judge_git_config(b"", text, worktree) {
+        Ok(judged) => judged.refused.into_iter().next().map(|name| format!("`{name}`")),
+        Err(reason) => Some(reason),
     }
 }
 
-fn odd_in_line(section: &str, line: &str, worktree: Option<&str>) -> Option<String> {
-    let (key, value) = line.split_once('=').map_or((line, ""), |(key, value)| (key.trim(), value.trim()));
-    let key = key.to_lowercase();
-    let known = ORDINARY.iter().find(|(name, _)| *name == section).map_or(&[][..], |(_, keys)| keys);
-    let is_known = known.iter().any(|name| *name == key || *name == "*");
-    let is_plain_key = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    let is_plain_value = plain(value).is_some_and(|value| is_harmless(section, &key, value));
-    let is_worktree = (section, key.as_str()) == ("core", "worktree") && worktree.is_some_and(|path| path == value);
-    let is_odd = !is_worktree && (!is_known || !is_plain_key || !is_plain_value);
-    is_odd.then(|| format!("`{}{}{key}`", section.trim_end_matches(".*"), if section.is_empty() { "" } else { "." }))
+/// All values of one setting, before and after an edit.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct SettingValues<'a> {
+    old: Vec<Option<&'a str>>,
+    new: Vec<Option<&'a str>>,
 }
 
-/// A value without its quotes; none if it continues on the next line or consists of several pieces.
-fn plain(value: &str) -> Option<&str> {
-    let within = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
-    (!within.contains(['"', '\\'])).then_some(within)
+/// The settings that an edit changes.
+struct ConfigEdit<'a> {
+    changed: BTreeMap<&'a SettingName, SettingValues<'a>>,
+    refused: BTreeSet<&'a SettingName>,
+}
+
+impl<'a> ConfigEdit<'a> {
+    fn new(old: &'a ParsedConfig, new: &'a ParsedConfig, worktree: Option<&str>) -> Self {
+        let mut changed: BTreeMap<&SettingName, SettingValues<'_>> = BTreeMap::new();
+        for entry in &old.entries {
+            changed.entry(&entry.name).or_default().old.push(entry.value.as_deref());
+        }
+        for entry in &new.entries {
+            changed.entry(&entry.name).or_default().new.push(entry.value.as_deref());
+        }
+        changed.retain(|_, values| values.old != values.new);
+        let is_refused = |name: &SettingName, values: &SettingValues<'_>| {
+            moves_a_push(name, values) || !is_ordinary(name, values, worktree)
+        };
+        let mut refused: BTreeSet<&SettingName> =
+            changed.iter().filter(|(name, values)| is_refused(name, values)).map(|(name, _)| *name).collect();
+        // The settings of one remote, or of one branch, belong together.
+        let is_kept_whole = |name: &SettingName| {
+            let belongs = |other: &&SettingName| {
+                (&other.section, &other.subsection) == (&name.section, &name.subsection)
+                    && !changed[*other].old.is_empty()
+            };
+            ["remote", "branch"].contains(&name.section.as_str()) && refused.iter().any(belongs)
+        };
+        let whole: Vec<&SettingName> = changed.keys().copied().filter(|name| is_kept_whole(name)).collect();
+        refused.extend(whole);
+        Self { changed, refused }
+    }
+
+    /// The harmless changes: the new values of each setting.
+    fn accepted(&self) -> BTreeMap<&'a SettingName, Vec<Option<&'a str>>> {
+        let accepted = self.changed.iter().filter(|(name, _)| !self.refused.contains(*name));
+        accepted.map(|(name, values)| (*name, values.new.clone())).collect()
+    }
+}
+
+/// Whether it changes where a push goes: another address for a remote that was there, or another remote for a branch. Removing
+/// an address counts, since the next edit could add another one.
+fn moves_a_push(name: &SettingName, values: &SettingValues<'_>) -> bool {
+    match (name.section.as_str(), name.subsection.is_some(), name.key.as_str()) {
+        ("remote", true, "url") => !values.old.is_empty(),
+        ("branch", true, "remote") => !values.old.is_empty() && !values.new.is_empty(),
+        _ => false,
+    }
+}
+
+/// Whether a setting is one that is known to be harmless, with every new value.
+fn is_ordinary(name: &SettingName, values: &SettingValues<'_>, worktree: Option<&str>) -> bool {
+    let section = if name.subsection.is_some() { format!("{}.*", name.section) } else { name.section.clone() };
+    let known = ORDINARY.iter().find(|(known, _)| *known == section).map_or(&[][..], |(_, keys)| keys);
+    let is_known = known.iter().any(|known| *known == name.key || *known == "*");
+    let is_worktree = |value: &Option<&str>| worktree.is_some() && *value == worktree;
+    match (section.as_str(), name.key.as_str()) {
+        ("core", "worktree") => values.old.is_empty() && values.new.iter().all(is_worktree),
+        _ => is_known && values.new.iter().all(|value| is_harmless(&section, &name.key, value.unwrap_or_default())),
+    }
 }
 
 /// Whether one of the keys above may have this value. Some of these keys run their value.
 fn is_harmless(section: &str, key: &str, value: &str) -> bool {
     match (section, key) {
-        (_, "url") | ("branch.*", "remote") => is_plain_url(value),
+        (_, "url") | ("branch.*", "remote") | ("extensions", "partialclone") => is_plain_url(value),
         ("submodule.*", "update") => ["checkout", "rebase", "merge", "none"].contains(&value),
         ("extensions", "refstorage") => ["files", "reftable"].contains(&value),
-        _ => !value.starts_with(['!', '-']),
+        ("branch.*", "description") => true,
+        _ => !value.starts_with(['!', '-']) && !value.contains('\n'),
     }
 }
 
@@ -98,72 +191,32 @@ fn is_harmless(section: &str, key: &str, value: &str) -> bool {
 fn is_plain_url(url: &str) -> bool {
     let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     let is_known = |scheme: String| ["https", "http", "ssh", "git", "file"].contains(&scheme.as_str());
-    !url.contains("::") && !url.starts_with(['-', '!']) && scheme.is_none_or(is_known)
+    !url.contains("::") && !url.starts_with(['-', '!']) && !url.contains('\n') && scheme.is_none_or(is_known)
+}
+
+/// Whether a line is in the plainest spelling, which every program reads alike.
+fn is_plain_line(line: &str) -> bool {
+    let line = line.trim();
+    let is_plain_header = || {
+        let quotes = line.matches('"').count();
+        line.ends_with(']') && !line.contains('\\') && (quotes == 0 && !line.contains('.') || quotes == 2)
+    };
+    match line.as_bytes().first() {
+        None | Some(b'#' | b';') => true,
+        Some(b'[') => is_plain_header(),
+        Some(_) => {
+            let value = line.split_once('=').map_or("", |(_, value)| value.trim());
+            let within = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
+            !within.contains(['"', '\\'])
+        }
+    }
+}
+
+/// A setting as people write it: `core.fsmonitor`, `remote.origin.url`.
+fn shown(name: &SettingName) -> String {
+    let subsection = name.subsection.as_ref().map_or_else(String::new, |subsection| format!(".{subsection}"));
+    format!("{}{subsection}.{}", name.section, name.key)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::suspicious_in_git_config;
-
-    #[test]
-    fn what_git_writes_by_itself_is_ordinary() {
-        for text in [
-            "",
-            "[core]\n\tworktree = ../../../lib\n",
-            "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n",
-            "[remote \"origin\"]\n\turl = /work/space\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n",
-            "# mine\n[user]\nname = Ada\nemail=a@example.com ; here\n[advice]\n\tdetachedHead = false\n[submodule \"lib\"]\n\tactive = true\n\turl = https://example.com/lib.git\n\tupdate = checkout\n",
-            "[remote \"a\"]\n\turl = \"../with#sign\"\n[remote \"b\"]\n\turl = git@example.com:a/b.git\n[extensions]\n\trefStorage = reftable\n",
-        ] {
-            assert_eq!(suspicious_in_git_config(text.as_bytes(), Some("../../../lib")), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn what_runs_something_or_cannot_be_read_is_not() {
-        for (text, odd) in [
-            ("[core]\n\tfsmonitor = ./evil\n", "`core.fsmonitor`"),
-            ("[core]\nhooksPath = hooks\n", "`core.hookspath`"),
-            ("[CORE]\nsshCommand = sh\n", "`core.sshcommand`"),
-            ("[core]\nworktree = /\n", "`core.worktree`"),
-            ("[core]\nworktree = ../../../lib/.git\n", "`core.worktree`"),
-            ("[include]\npath = x\n", "`include.path`"),
-            ("[includeIf \"gitdir:/\"]\npath = x\n", "`includeif.path`"),
-            ("[alias]\nst = !sh\n", "`alias.st`"),
-            ("[filter \"x\"]\nsmudge = sh\n", "`filter.smudge`"),
-            ("[diff \"x\"]\ntextconv = sh\n", "`diff.textconv`"),
-            ("[remote \"o\"]\nurl = ext::sh -c x\n", "`remote.url`"),
-            ("[remote \"o\"]\nuploadpack = sh\n", "`remote.uploadpack`"),
-            ("[core] fsmonitor = ./evil\n", "the section `[core] fsmonitor = ./evil`"),
-            ("[user]\nname = a\\\n[core]\nfsmonitor = x\n", "`user.name`"),
-            ("[submodule \"x\"]\nupdate = !sh\n", "`submodule.update`"),
-            ("[submodule \"x\"]\nupdate = \"!touch x\"\n", "`submodule.update`"),
-            ("[submodule \"x\"]\nupdate = \"\"!touch\n", "`submodule.update`"),
-            ("[submodule \"x\"]\nupdate = \\\n!touch\n", "`submodule.update`"),
-            ("[submodule \"x\"]\nupdate =\"\\x21touch\"\n", "`submodule.update`"),
-            ("[submodule \"x\"]\nurl = foo://x\n", "`submodule.url`"),
-            ("[branch \"x\"]\nremote = \"ext::sh\"\n", "`branch.remote`"),
-            ("[submodule.x]\nupdate = none\n", "the section `[submodule.x]`"),
-            ("[credential]\nhelper = sh\n", "`credential.helper`"),
-            ("[credential \"https://x\"]\nhelper = sh\n", "`credential.helper`"),
-            ("[url \"ext::sh \"]\ninsteadOf = https://\n", "`url.insteadof`"),
-            ("[remote \"o\"]\nreceivepack = sh\n", "`remote.receivepack`"),
-            ("[remote \"o\"]\nvcs = ext\n", "`remote.vcs`"),
-            ("[protocol \"ext\"]\nallow = always\n", "`protocol.allow`"),
-            ("[gpg]\nprogram = sh\n", "`gpg.program`"),
-            ("[gpg \"ssh\"]\nprogram = sh\n", "`gpg.program`"),
-            ("[core]\nattributesFile = x\n", "`core.attributesfile`"),
-            ("[core]\neditor = sh\n", "`core.editor`"),
-            ("[core]\npager = sh\n", "`core.pager`"),
-            ("[merge \"x\"]\ndriver = sh\n", "`merge.driver`"),
-            ("[sequence]\neditor = sh\n", "`sequence.editor`"),
-            ("[diff]\nexternal = sh\n", "`diff.external`"),
-            ("[interactive]\ndiffFilter = sh\n", "`interactive.difffilter`"),
-            ("\u{feff}[core]\nbare = true\n", "`\u{feff}[core]`"),
-            ("bare\n", "`bare`"),
-        ] {
-            assert_eq!(suspicious_in_git_config(text.as_bytes(), Some("../../../lib")).as_deref(), Some(odd), "{text}");
-        }
-        assert!(suspicious_in_git_config(&[0xff, 0xfe], None).is_some());
-    }
-}
+mod tests;
