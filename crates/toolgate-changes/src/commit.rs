@@ -99,7 +99,10 @@ impl PreparedCall for PreparedCommit {
             let by_name = change.after.is_none() || is_link(&change.before);
             write.into_iter().chain(by_name.then(|| Effect::delete(&change.path))).collect()
         };
-        self.choice.chosen.iter().flat_map(effects).collect()
+        // What is left of these edits was checked by the selection.
+        let edited = self.choice.edits.iter().map(|edit| self.workspace.files.shown(&edit.place));
+        let edits = edited.map(|path| Effect::Restore { path, access: Access::Write });
+        self.choice.chosen.iter().flat_map(effects).chain(edits).collect()
     }
 
     fn preview(&self, _hands: &dyn Hands) -> Option<Preview> {
@@ -123,10 +126,15 @@ impl PreparedCommit {
         if !chosen.is_empty() {
             hands.write_changes(chosen.clone(), self.staged.as_ref())?;
         }
+        let edits = std::mem::take(&mut self.choice.edits);
+        let edited: Vec<String> = edits.iter().map(|edit| files.shown(&edit.place)).collect();
+        if !edits.is_empty() {
+            hands.change(edits)?;
+        }
         if let Some(change_log) = change_log {
             change_log.keep_for_diffs(&chosen, files);
         }
-        let committed: Vec<String> = chosen.into_iter().map(|change| change.path).collect();
+        let committed: Vec<String> = chosen.into_iter().map(|change| change.path).chain(edited).collect();
         let quarantined =
             change_log.map(|change_log| change_log.quarantine(hands.call(), self.staged.as_ref(), &self.choice));
         let quarantined = quarantined.transpose()?.unwrap_or_default();

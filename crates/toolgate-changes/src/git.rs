@@ -7,6 +7,7 @@ mod exclude;
 mod index;
 mod layout;
 mod objects;
+mod removed_repositories;
 mod repository_undo;
 mod tracked_path;
 
@@ -14,4 +15,5 @@ pub(crate) use self::committed::CommittedFiles;
 pub use self::committed::CommittedView;
 pub(crate) use self::decoys::DecoyGuard;
 pub(crate) use self::layout::GitLayout;
+pub(crate) use self::removed_repositories::RemovedRepositories;
 pub(crate) use self::repository_undo::RepositoryUndo;

@@ -125,10 +125,13 @@ impl ChangeSettler {
             }
         };
         self.changer.made(&choice.chosen);
-        change_log.keep_for_diffs(&choice.chosen, files);
-        let mut settled = counted(&choice.chosen, files);
+        let edited = if choice.edits.is_empty() { Ok(Vec::new()) } else { self.changer.make(choice.edits.clone()) };
+        let applied = [&choice.chosen[..], edited.as_deref().unwrap_or_default()].concat();
+        change_log.keep_for_diffs(&applied, files);
+        let mut settled = counted(&applied, files);
+        settled.notes.extend(edited.err().map(|error| format!("{NOT_EDITED} {error}")));
         settled.notes.extend(choice.notes.iter().take(MAX_QUARANTINED).cloned());
-        settled.notes.extend(lost(change_log.beyond_quota(&choice.chosen)));
+        settled.notes.extend(lost(change_log.beyond_quota(&applied)));
         let quarantined = change_log.quarantine(&self.changer.origin.tool_call_id, staged, &choice);
         settled.notes.extend(quarantined.as_ref().err().map(ToString::to_string));
         list_quarantined(&mut settled, quarantined.unwrap_or_default());
@@ -152,6 +155,7 @@ impl ChangeSettler {
 
 const NOT_RECORDABLE: &str = "It changed files in place, so undo doesn't cover its changes.";
 const NOT_APPLIED: &str = "None of its changes were written to the workspace.";
+const NOT_EDITED: &str = "The harmless part of an edit of git's configuration wasn't applied.";
 const NOT_RECORDED: &str = "Its changes couldn't be recorded, so undo doesn't cover them.";
 
 fn noted(note: String) -> SettledChanges {

@@ -6,9 +6,10 @@ mod stated_effects;
 
 use std::collections::BTreeSet;
 
-use toolgate_contract::{Change, Effect, FileContent, FileState, Files, ToolError, WorkspacePath};
+use toolgate_contract::{Change, Effect, FileContent, FileEdit, FileState, Files, ToolError, WorkspacePath};
 use toolgate_policy::{
-    AutoloadedKind, autoloaded, autoloaded_beneath, is_git_autoloaded, suspicious_in_git_config, suspicious_in_git_todo,
+    AutoloadedKind, GitConfigJudgement, autoloaded, autoloaded_beneath, is_git_autoloaded, judge_git_config,
+    suspicious_in_git_todo,
 };
 
 use self::repositories::ChangedRepositories;
@@ -30,6 +31,8 @@ pub(super) struct AutoloadScanner<'a> {
     repositories: ChangedRepositories,
     /// Symbolic links that the command created.
     links: BTreeSet<WorkspacePath>,
+    /// Whether the workspace still has what was there before the command.
+    has_previous: bool,
 }
 
 impl<'a> AutoloadScanner<'a> {
@@ -40,7 +43,13 @@ impl<'a> AutoloadScanner<'a> {
     ) -> Self {
         let is_link = |change: &&Change| change.after.as_ref().is_some_and(FileState::is_link);
         let links = changes.clone().filter(is_link).map(|change| change.place.clone()).collect();
-        Self { new_content, files, repositories: ChangedRepositories::new(changes, files), links }
+        let repositories = ChangedRepositories::new(changes, files);
+        Self { new_content, files, repositories, links, has_previous: false }
+    }
+
+    /// Judges an edit of git's configuration by what it changes: the workspace has the previous content.
+    pub(super) fn comparing_with_workspace(self) -> Self {
+        Self { has_previous: true, ..self }
     }
 
     /// Why the changed file would be run or loaded automatically; none if it wouldn't.
@@ -70,14 +79,51 @@ impl<'a> AutoloadScanner<'a> {
             AutoloadedKind::Always => return Some(found.reason.to_owned()),
             _ if !after.is_file() => Some("it is a symbolic link".to_owned()),
             AutoloadedKind::GitConfig => {
-                let worktree = worktree_of(&change.place);
-                self.suspicious(change, |text| suspicious_in_git_config(text, worktree.as_deref()))
+                let judged = self.judged_config(change);
+                judged.map_or_else(Some, |(_, judged)| unusual(&judged.refused))
             }
             AutoloadedKind::GitTodo => self.suspicious(change, suspicious_in_git_todo),
+            // A file that names another directory than before would give an existing worktree other hooks.
+            AutoloadedKind::GitLink if change.before.is_some() && path.ends_with(".git") => {
+                Some("it named another one before".to_owned())
+            }
             AutoloadedKind::GitLink => self.points_outside(change),
             AutoloadedKind::GitCommon => self.common_dir_fault(change),
         };
         harm.map(|harm| format!("{}, and {harm}", found.reason))
+    }
+
+    /// The previous configuration of a repository, and what the edit of it comes to; or why nothing can be told about it.
+    fn judged_config(&self, change: &Change) -> Result<(Option<FileContent>, GitConfigJudgement), String> {
+        let Ok(Some(new)) = (self.new_content)(&change.place, MAX_BYTES) else {
+            return Err("it is too large to be an ordinary one".to_owned());
+        };
+        let has_previous = self.has_previous && change.before.as_ref().is_some_and(FileState::is_file);
+        let old = match has_previous {
+            true => self.files.content(&change.place, MAX_BYTES).map_err(|error| error.message)?,
+            false => None,
+        };
+        let old_bytes = old.as_ref().map(|old| &old.bytes[..]).unwrap_or_default();
+        let judged = judge_git_config(old_bytes, &new.bytes, worktree_of(&change.place).as_deref())?;
+        Ok((old, judged))
+    }
+
+    /// What can be applied of a change that as a whole would be loaded automatically: the harmless settings of a repository's
+    /// configuration.
+    pub(super) fn harmless_part(&self, change: &Change) -> Option<FileEdit> {
+        let is_config = |path: &String| autoloaded(path).is_some_and(|found| found.kind == AutoloadedKind::GitConfig);
+        let after = change.after.as_ref().filter(|after| after.is_file())?;
+        let is_only_config = self.has_previous
+            && !sets_setuid(change)
+            && self.repositories.completed_by(&change.place).is_none()
+            && self.repositories.names(&change.place).iter().all(|path| autoloaded(path).is_none() || is_config(path));
+        let (before, judged) = self.judged_config(change).ok().filter(|_| is_only_config)?;
+        let old_bytes = before.as_ref().map(|before| &before.bytes[..]).unwrap_or_default();
+        if change.before.is_some() != before.is_some() || judged.accepted == old_bytes {
+            return None;
+        }
+        let after = FileContent { bytes: judged.accepted.into(), mode: Some(after.mode) };
+        Some(FileEdit { place: change.place.clone(), before, after: Some(after), moved_from: None })
     }
 
     /// Whether it is a file that git loads automatically, and harmless.
@@ -149,6 +195,13 @@ impl<'a> AutoloadScanner<'a> {
         let content = (self.new_content)(&change.place, MAX_BYTES).ok().flatten()?;
         String::from_utf8(content.bytes.to_vec()).ok()
     }
+}
+
+/// Names settings that aren't harmless; none if there are none.
+fn unusual(settings: &[String]) -> Option<String> {
+    let named: Vec<String> = settings.iter().map(|name| format!("`{name}`")).collect();
+    let verb = if named.len() == 1 { "is" } else { "are" };
+    (!named.is_empty()).then(|| format!("{} {verb} unusual", named.join(", ")))
 }
 
 /// The worktree of a submodule, as git records it in the submodule's configuration: the path that the module is named

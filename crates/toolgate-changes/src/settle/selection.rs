@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use toolgate_contract::QuarantineMode;
 use toolgate_contract::{
-    Access, Change, Difference, Differences, FileContent, FileState, Files, HiddenPaths, QuarantinedPath,
+    Access, Change, Difference, Differences, FileContent, FileEdit, FileState, Files, HiddenPaths, QuarantinedPath,
     StagedChanges, UnreadableChange, WorkspacePath,
 };
 
 use toolgate_policy::holds_only_certificates;
 
 use super::autoloaded::{AutoloadScanner, NewContent};
-use crate::git::{CommittedFiles, DecoyGuard};
+use crate::git::{CommittedFiles, DecoyGuard, RemovedRepositories};
 
 /// The decision about the changes of one command.
 #[derive(Debug, Default)]
@@ -23,6 +23,8 @@ pub(crate) struct ChangeSelection {
     pub(crate) quarantined: Vec<(Change, String)>,
     /// Removed directories that have to stay, because something in them stays.
     pub(crate) needed: Vec<Change>,
+    /// The harmless part of changes that are quarantined as a whole.
+    pub(crate) edits: Vec<FileEdit>,
     /// Changes that can't be read, and so are neither applied nor judged.
     pub(crate) unreadable: Vec<UnreadableChange>,
     /// Notes about applied changes.
@@ -47,10 +49,12 @@ impl ChangeSelector {
     pub(crate) fn choose(&self, differences: Differences, staged: &dyn StagedChanges) -> ChangeSelection {
         let Differences { all, unreadable, .. } = differences;
         let new_content = |place: &WorkspacePath, max_bytes: u64| staged.content(place, max_bytes);
-        let scanner = AutoloadScanner::new(all.iter().map(|one| &one.change), &new_content, self.files.as_ref());
+        let scanner = AutoloadScanner::new(all.iter().map(|one| &one.change), &new_content, self.files.as_ref())
+            .comparing_with_workspace();
         let is_moved = |change: &Change| self.committed.allows(change, staged, self.files.as_ref());
         let closed = ClosedDirectories::new(&all, self.files.as_ref());
-        let mut choice = self.select(all, &scanner, &new_content, &is_moved, &closed);
+        let removed = self.removed_repositories(all.iter().map(|one| &one.change), &new_content, &is_moved, false);
+        let mut choice = self.select(all, &scanner, &new_content, &is_moved, &closed, &removed);
         choice.keep_directories_of(unreadable.iter().map(|unreadable| &unreadable.place));
         choice.unreadable = unreadable;
         choice
@@ -61,7 +65,19 @@ impl ChangeSelector {
         let new_content = |place: &WorkspacePath, max_bytes: u64| self.files.content(place, max_bytes);
         let scanner = AutoloadScanner::new(changes.iter(), &new_content, self.files.as_ref());
         let differences = changes.iter().cloned().map(|change| Difference { change, is_stale: false }).collect();
-        self.select(differences, &scanner, &new_content, &|_| false, &ClosedDirectories::default())
+        let removed = self.removed_repositories(changes.iter(), &new_content, &|_| false, true);
+        self.select(differences, &scanner, &new_content, &|_| false, &ClosedDirectories::default(), &removed)
+    }
+
+    fn removed_repositories<'c>(
+        &self,
+        changes: impl Iterator<Item = &'c Change> + Clone,
+        new_content: &NewContent<'_>,
+        is_moved: &dyn Fn(&Change) -> bool,
+        in_place: bool,
+    ) -> RemovedRepositories {
+        let is_denied = |change: &Change| self.is_denied(change, new_content) && !is_moved(change);
+        RemovedRepositories::new(changes, &is_denied, self.files.as_ref(), in_place)
     }
 
     /// `is_moved` says whether a change only moves a hidden file from one committed version to another.
@@ -72,13 +88,18 @@ impl ChangeSelector {
         new_content: &NewContent<'_>,
         is_moved: &dyn Fn(&Change) -> bool,
         closed: &ClosedDirectories,
+        removed: &RemovedRepositories,
     ) -> ChangeSelection {
         let decoys = DecoyGuard::new(differences.iter().map(|one| &one.change), new_content);
         let is_denied = |change: &Change| {
             let is_harmless = scanner.is_harmless_git_file(change);
-            self.is_denied(change, new_content) && !is_harmless && !is_moved(change)
+            self.is_denied(change, new_content) && !is_harmless && !is_moved(change) && !removed.goes(change)
         };
-        choose(differences, &is_denied, &decoys, scanner, self.quarantine, closed)
+        let refused = |change: &Change| match decoys.reason(change) {
+            None => removed.stays(change).then_some(REPOSITORY_STAYS),
+            reason => reason,
+        };
+        choose(differences, &is_denied, &refused, scanner, self.quarantine, closed)
     }
 
     /// Whether policy blocks the change. Where the content decides, neither the file that is there nor the new one may be a
@@ -114,13 +135,15 @@ const MAX_CERTIFICATE_BYTES: u64 = 4 * 1024 * 1024;
 const STALE: &str = "another program changed it while the command ran, and that version stays";
 const DENIED: &str = "policy blocks changes to this path";
 const IN_USE: &str = "it would replace a directory in which something stays";
+const REPOSITORY_STAYS: &str = "a repository is removed together with its worktree, as a whole, or not at all: tools don't remove \
+                                git's hooks and configuration by themselves";
 const NO_DIRECTORY: &str = "its directory is quarantined";
 
 /// Differences are sorted by path, so a directory comes before its contents.
 fn choose(
     differences: Vec<Difference>,
     is_denied: &dyn Fn(&Change) -> bool,
-    decoys: &DecoyGuard,
+    refused: &dyn Fn(&Change) -> Option<&'static str>,
     scanner: &AutoloadScanner<'_>,
     quarantine: QuarantineMode,
     closed: &ClosedDirectories,
@@ -131,8 +154,13 @@ fn choose(
         let autoloaded = if quarantine == QuarantineMode::Off { None } else { scanner.autoloaded(&change) };
         let reason = match &autoloaded {
             _ if parent(&change.place).is_some_and(|parent| missing.contains(&parent)) => Some(NO_DIRECTORY.to_owned()),
-            _ if decoys.reason(&change).is_some() => decoys.reason(&change).map(str::to_owned),
-            Some(reason) if quarantine == QuarantineMode::On => Some(reason.clone()),
+            _ if refused(&change).is_some() => refused(&change).map(str::to_owned),
+            Some(reason) if quarantine == QuarantineMode::On => {
+                let edit = if is_stale { None } else { scanner.harmless_part(&change) };
+                let rest = edit.as_ref().map_or("", |_| "; the rest of the edit was applied");
+                choice.edits.extend(edit);
+                Some(format!("{reason}{rest}"))
+            }
             _ if is_denied(&change) => Some(DENIED.to_owned()),
             _ if is_stale => Some(STALE.to_owned()),
             _ => closed.reason(&change).map(str::to_owned),

@@ -346,6 +346,7 @@ impl CommandConfinement {
         let mut denials = denied_files(errors, &self.paths, &self.directory);
         denials.extend(unseen_files(errors, &self.paths, &self.directory));
         denials.extend(self.is_staged.then(|| directory_rename_denied(errors)).flatten());
+        denials.extend(self.is_staged.then(|| hard_link_denied(errors)).flatten());
         denials
     }
 }
@@ -360,7 +361,15 @@ impl fmt::Debug for Child {
 fn directory_rename_denied(errors: &str) -> Option<Denial> {
     let is_that = errors.contains("cross-device link") || errors.contains("EXDEV");
     let reason = "A directory that existed before wasn't renamed, as the command's changes are staged until it ends. `mv` copies \
-                  it instead; with `stdin: true` the command works in place, and can rename it.";
+                  it instead; with `stdin: true` the command works in place, and can rename it, but not change git's configuration.";
+    is_that.then(|| Denial { code: ErrorCode::SandboxDenied, missing: Vec::new(), reason: reason.into(), rule: None })
+}
+
+/// An overlay copies a file of the lower layer that has several names before it links it, and git refuses the copy.
+fn hard_link_denied(errors: &str) -> Option<Denial> {
+    let reason = "Git made no hard links to objects that have several names, as the command's changes are staged until it ends. \
+                  `git clone --no-hardlinks` copies them.";
+    let is_that = errors.contains("hardlink different from source");
     is_that.then(|| Denial { code: ErrorCode::SandboxDenied, missing: Vec::new(), reason: reason.into(), rule: None })
 }
 

@@ -18,6 +18,8 @@ pub(super) const OTHER_TEMPORARY: &str = "/var/tmp";
 /// The name of the symlink to the workspace in a command's own directory.
 const WORKSPACE_LINK: &str = "workspace";
 
+/// The name of a repository's directory in its worktree.
+const GIT_DIRECTORY: &str = ".git";
 /// The file in which git stores branches and remotes.
 const GIT_CONFIGURATION: &str = ".git/config";
 
@@ -63,10 +65,8 @@ impl CommandPaths {
         };
         let granted = spec.writable.iter().map(|path| real(path)).collect::<Result<Vec<_>, _>>()?;
         let mut protected = [profile.protected.clone(), located(&spec.protected)].concat();
-        let is_staged = mount == WorkspaceMount::Staged;
-        if is_staged {
-            // Settling the staged changes quarantines whatever git wouldn't write there by itself.
-            protected.retain(|path| !path.ends_with(GIT_CONFIGURATION));
+        if mount == WorkspaceMount::Staged {
+            protected.retain(|path| !is_settled_later(path, profile));
         }
         let substituted: BTreeSet<&WorkspacePath> =
             spec.substitutes.iter().map(|substitute| &substitute.place).collect();
@@ -113,6 +113,14 @@ impl CommandPaths {
         let own = SANDBOXS_OWN.iter().map(Path::new).chain(other_temporary);
         own.chain(granted()).any(|place| path.starts_with(place) || place.starts_with(path))
     }
+}
+
+/// Whether a protected path needs no mount where changes are staged. Settling quarantines whatever git wouldn't write by itself; and a
+/// repository with a mount in it couldn't be removed. The workspace's own hooks stay read-only, so that a command learns at once
+/// that they can't be changed.
+fn is_settled_later(path: &Path, profile: &Profile) -> bool {
+    let is_of_git = path.components().any(|name| name.as_os_str() == GIT_DIRECTORY);
+    is_of_git && (path.ends_with(GIT_CONFIGURATION) || !profile.protected.iter().any(|own| own == path))
 }
 
 /// The directory that a command starts in.

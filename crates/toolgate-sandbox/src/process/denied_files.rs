@@ -25,6 +25,10 @@ const WRITING: &[&str] =
 /// What programs put around a name.
 const QUOTES: [char; 5] = ['\'', '"', '`', '‘', '’'];
 
+/// What programs print when a mount kept them from replacing or removing a path. Other mounts than ours say so too, so this counts for
+/// protected paths alone.
+const BUSY_ERRORS: &[&str] = &["Device or resource busy", "EBUSY"];
+
 /// Lines of standard error that are read, from the end.
 const MAX_LINES: usize = 200;
 /// Denials that are returned.
@@ -41,7 +45,10 @@ pub(super) fn denied_files(errors: &str, paths: &CommandPaths, workdir: &Path) -
     let unseen = last_lines(errors).filter(|line| tells_of_writing(line) && has_any(line, READ_ERRORS));
     let unseen = unseen.flat_map(|line| paths_in(without_program_name(line)));
     let found = refused.chain(unseen.filter(|written| !shows(written)));
-    first_different(found.filter_map(|path| denial(&path, paths, workdir)))
+    let busy = last_lines(errors).filter(|line| has_any(line, BUSY_ERRORS));
+    let busy = busy.flat_map(|line| paths_in(without_program_name(line)));
+    let protected = busy.filter_map(|path| protected_denial(&path, paths, workdir));
+    first_different(found.filter_map(|path| denial(&path, paths, workdir)).chain(protected))
 }
 
 /// Why a command didn't find what it looked for outside of what commands see. Whether something is there isn't told.
@@ -127,15 +134,29 @@ fn paths_in(line: &str) -> impl Iterator<Item = String> + '_ {
     quoted.chain(bare).filter(|word| word.contains('/')).map(str::to_owned)
 }
 
+/// A protected path that the command was kept from changing. Only a command that works in place meets a protected configuration of
+/// git.
+fn protected_denial(written: &str, paths: &CommandPaths, workdir: &Path) -> Option<Denial> {
+    let path = plain(&workdir.join(written))?;
+    paths.protected.iter().find(|place| path.starts_with(place))?;
+    let reason = match path.ends_with(".git/config") {
+        false => format!("`{written}` is protected: commands can't change it."),
+        true => format!(
+            "`{written}` is protected from commands that work in place. Without `stdin`, `tty` and `background` git can change it: \
+             then the change is checked and applied when the command ends."
+        ),
+    };
+    Some(of(&path, reason))
+}
+
 fn denial(written: &str, paths: &CommandPaths, workdir: &Path) -> Option<Denial> {
     let path = plain(&workdir.join(written))?;
     let lies_in = |places: &[PathBuf]| places.iter().any(|place| path.starts_with(place));
     if lies_in(&paths.read_only) {
         return None;
     }
-    if lies_in(&paths.protected) {
-        let reason = format!("`{written}` is protected: commands can't change it.");
-        return Some(of(&path, reason));
+    if let Some(protected) = protected_denial(written, paths, workdir) {
+        return Some(protected);
     }
     // Virtual file systems, or the sandbox's own tmpfs.
     let is_virtual = ["/proc", "/sys", "/dev", "/tmp", "/run"].iter().any(|place| path.starts_with(place));
@@ -213,6 +234,12 @@ mod tests {
                 "cp: cannot create regular file '.git/hooks/x': Read-only file system",
                 &["write /workspace/.git/hooks/x"],
             ),
+            (
+                "error: could not write config file .git/config: Device or resource busy",
+                &["write /workspace/.git/config"],
+            ),
+            ("rm: cannot remove '.git/hooks': Device or resource busy", &["write /workspace/.git/hooks"]),
+            ("rm: cannot remove 'OUT/new': Device or resource busy", &[]),
             ("touch: cannot touch 'OUT/new': No space left on device", &[]),
             ("rm: cannot remove './inside/x': Permission denied", &[]),
             ("cat: /etc/shadow: Permission denied", &[]),

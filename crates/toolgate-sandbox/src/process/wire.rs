@@ -140,7 +140,9 @@ pub(super) fn to_memfd<T: Serialize>(value: &T) -> Result<OwnedFd, Errno> {
 pub(super) fn bytes_to_memfd(bytes: &[u8]) -> Result<OwnedFd, Errno> {
     let descriptor = rustix::fs::memfd_create(c"toolgate", MemfdFlags::CLOEXEC)?;
     let mut file = File::from(descriptor);
-    file.write_all(bytes).and_then(|()| file.rewind()).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    file.write_all(bytes)
+        .and_then(|()| file.rewind())
+        .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
     Ok(file.into())
 }
 
