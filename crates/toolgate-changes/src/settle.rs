@@ -124,9 +124,9 @@ impl ChangeSettler {
                 Err(error) => return Err(error),
             }
         };
+        self.changer.made(&choice.chosen);
         let edited = if choice.edits.is_empty() { Ok(Vec::new()) } else { self.changer.make(choice.edits.clone()) };
         let applied = [&choice.chosen[..], edited.as_deref().unwrap_or_default()].concat();
-        self.changer.made(&applied);
         change_log.keep_for_diffs(&applied, files);
         let mut settled = counted(&applied, files);
         settled.notes.extend(edited.err().map(|error| format!("{NOT_EDITED} {error}")));

@@ -53,7 +53,7 @@ impl ChangeSelector {
             .comparing_with_workspace();
         let is_moved = |change: &Change| self.committed.allows(change, staged, self.files.as_ref());
         let closed = ClosedDirectories::new(&all, self.files.as_ref());
-        let removed = self.removed_repositories(all.iter().map(|one| &one.change), &is_moved, false);
+        let removed = self.removed_repositories(all.iter().map(|one| &one.change), &new_content, &is_moved, false);
         let mut choice = self.select(all, &scanner, &new_content, &is_moved, &closed, &removed);
         choice.keep_directories_of(unreadable.iter().map(|unreadable| &unreadable.place));
         choice.unreadable = unreadable;
@@ -65,17 +65,18 @@ impl ChangeSelector {
         let new_content = |place: &WorkspacePath, max_bytes: u64| self.files.content(place, max_bytes);
         let scanner = AutoloadScanner::new(changes.iter(), &new_content, self.files.as_ref());
         let differences = changes.iter().cloned().map(|change| Difference { change, is_stale: false }).collect();
-        let removed = self.removed_repositories(changes.iter(), &|_| false, true);
+        let removed = self.removed_repositories(changes.iter(), &new_content, &|_| false, true);
         self.select(differences, &scanner, &new_content, &|_| false, &ClosedDirectories::default(), &removed)
     }
 
     fn removed_repositories<'c>(
         &self,
         changes: impl Iterator<Item = &'c Change> + Clone,
+        new_content: &NewContent<'_>,
         is_moved: &dyn Fn(&Change) -> bool,
         in_place: bool,
     ) -> RemovedRepositories {
-        let is_denied = |change: &Change| is_denied(change, self.hidden_paths.as_ref()) && !is_moved(change);
+        let is_denied = |change: &Change| self.is_denied(change, new_content) && !is_moved(change);
         RemovedRepositories::new(changes, &is_denied, self.files.as_ref(), in_place)
     }
 

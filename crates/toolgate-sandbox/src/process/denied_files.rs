@@ -45,9 +45,8 @@ pub(super) fn denied_files(errors: &str, paths: &CommandPaths, workdir: &Path) -
     let unseen = last_lines(errors).filter(|line| tells_of_writing(line) && has_any(line, READ_ERRORS));
     let unseen = unseen.flat_map(|line| paths_in(without_program_name(line)));
     let found = refused.chain(unseen.filter(|written| !shows(written)));
-    let busy = last_lines(errors)
-        .filter(|line| has_any(line, BUSY_ERRORS))
-        .flat_map(|line| paths_in(without_program_name(line)));
+    let busy = last_lines(errors).filter(|line| has_any(line, BUSY_ERRORS));
+    let busy = busy.flat_map(|line| paths_in(without_program_name(line)));
     let protected = busy.filter_map(|path| protected_denial(&path, paths, workdir));
     first_different(found.filter_map(|path| denial(&path, paths, workdir)).chain(protected))
 }
