@@ -162,7 +162,7 @@ async fn a_moved_file_keeps_its_time_and_its_other_names() {
         (facts.modified().unwrap(), std::os::unix::fs::MetadataExt::ino(&facts), std::fs::read_to_string(path).unwrap())
     };
     let original = facts(&a);
-    let session = trusting(&world);
+    let session = world.approving_session();
     payload(world.perform_in(&session, "move", json!({"from": "a", "to": "b", "overwrite": true})).await);
     assert_eq!(facts(&b), original);
     std::fs::hard_link(&b, world.path().join("second")).unwrap();
@@ -189,7 +189,7 @@ async fn the_record_has_the_modes_that_directories_really_get() {
     // What is made in such a directory has the bit, too.
     std::fs::set_permissions(&shared, std::os::unix::fs::PermissionsExt::from_mode(0o2775)).unwrap();
     let args = json!({"path": "shared/new/deep/f", "content": "x"});
-    payload(world.perform_in(&trusting(&world), "write", args).await);
+    payload(world.perform_in(&world.approving_session(), "write", args).await);
     let mut made = 0;
     for event in world.events() {
         let toolgate_contract::EventPayload::FilesChanging { changes } = event.payload else { continue };

@@ -328,7 +328,7 @@ fn writing_instructions_for_others_asks_once_for_each_kind() {
         "what a rule asks is not covered by it"
     );
     let verdict = judge(&policy(""), &[Effect::write("AGENTS.md")]);
-    assert_eq!(crate::standing_rules(&tool("write", Risk::Low, &[]), &verdict.asks), [], "no rule stands for a kind");
+    assert!(!crate::may_be_standing(&verdict.asks), "no approval for a kind outlives its session");
     assert_eq!(verdict.decided_by.reason, "Others act on this file: agents follow these instructions.");
 }
 
