@@ -179,7 +179,7 @@ mod tests {
             assert!(schemas.contains_key(name), "{name} is referred to and isn't there");
         }
         assert!(!text.contains("#/$defs/"), "{text}");
-        assert_eq!(document["paths"].as_object().unwrap().len(), 21);
+        assert_eq!(document["paths"].as_object().unwrap().len(), 23);
     }
 
     #[test]

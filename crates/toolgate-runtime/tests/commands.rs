@@ -39,6 +39,7 @@ async fn what_has_to_be_confined_is_refused_where_nothing_confines_it() {
 async fn a_yes_covers_the_same_kind_of_command_and_nothing_else() {
     let (world, _) = world();
     let world = world.confined();
+    world.file("build/a", "a").file("build/b", "b");
     let yes = || ApprovalAnswer::Granted { scope: ApprovalScope::Run, by: "ada".into() };
     let approver = Arc::new(ScriptedApprover::with((0..20).map(|_| yes())));
     let session = world.session().approved_by(approver.clone());

@@ -58,6 +58,6 @@ mod tests {
             (0..8).map(|number| change(&format!(".github/workflows/{number}.yml"), None, Some("x"))).collect();
         let notes = instruction_notes(many.iter().chain(&changes));
         assert_eq!(notes.len(), 2);
-        assert!(notes[0].contains("`.github/workflows/4.yml` and 3 more: build servers run this"), "{notes:?}");
+        assert!(notes[1].contains("`.github/workflows/4.yml` and 3 more: build servers run this"), "{notes:?}");
     }
 }

@@ -39,7 +39,7 @@ fn end(mut call: Child) -> Value {
 fn what_waits_is_answered_one_letter_each() {
     let world = World::new();
     let call = call_that_waits(&world);
-    let script = ["wait May this run? delete", "wait [n] no", "wait Your answer:", "type x", "wait one of the letters"];
+    let script = ["wait May this run? delete", "wait [n] no", "wait Your answer:", "type z", "wait one of the letters"];
     let said = on_a_terminal(&world, &[&script[..], &["type y", "wait Approved ask_"]].concat(), &["approvals"]);
     assert_eq!(said.code, 0, "{said:?}");
     let reply = end(call);
