@@ -111,9 +111,12 @@ mod tests {
         Change { path: path.into(), place, before: before.map(state), after: after.map(state) }
     }
 
+    /// The path of a change, with its content before and after.
+    type Step<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
+
     #[test]
     fn what_a_change_makes_the_sessions_own() {
-        let cases: &[(&[&[(&str, Option<&str>, Option<&str>)]], &str, bool)] = &[
+        let cases: &[(&[&[Step<'_>]], &str, bool)] = &[
             (&[&[("a", None, Some("x"))]], "a=x", true),
             (&[&[("a", None, Some("x"))]], "a=y", false),
             (&[&[("a", None, Some("x"))], &[("a", Some("x"), Some("y"))]], "a=y", true),

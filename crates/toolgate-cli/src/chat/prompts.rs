@@ -6,7 +6,7 @@ use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver, QuestionAnswer
 
 /// Something that the person is asked. Its sender is closed once no answer is needed any more.
 pub(super) enum Prompt {
-    Approval(ApprovalRequest, oneshot::Sender<ApprovalAnswer>),
+    Approval(Box<ApprovalRequest>, oneshot::Sender<ApprovalAnswer>),
     /// The person said no, and may say why.
     Reason(oneshot::Sender<ApprovalAnswer>),
     Question(Question, oneshot::Sender<Option<QuestionAnswer>>),
@@ -31,7 +31,7 @@ impl Approver for Prompter {
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();
             // Where the conversation is over, nobody answers.
-            let _ = self.0.send(Prompt::Approval(request.clone(), answer));
+            let _ = self.0.send(Prompt::Approval(Box::new(request.clone()), answer));
             answered.await.unwrap_or(ApprovalAnswer::Nobody)
         })
     }

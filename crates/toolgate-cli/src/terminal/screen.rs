@@ -131,7 +131,7 @@ pub(crate) fn cut(line: &str, width: usize) -> String {
             continue;
         }
         let columns = character.width().unwrap_or(0);
-        room = if columns > room { 0 } else { room - columns };
+        room = room.saturating_sub(columns);
         if room > 0 || (columns > 0 && visible_width(&shown) + columns <= width) {
             shown.push(character);
         }

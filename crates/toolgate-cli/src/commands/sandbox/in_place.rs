@@ -75,7 +75,7 @@ impl WatchedCommand {
             Err(error) => EventPayload::CallFailed { error: error.clone(), class: error.code.class(), ending },
         };
         let event = self.origin.event(self.workspace.clock.now(), payload);
-        let recorded: Result<(), ToolError> = self.recorded.session.recorder.record(&[event]).map_err(Into::into);
+        let recorded: Result<(), ToolError> = self.recorded.session.recorder.record(&[event]);
         self.recorded.run.end()?;
         self.workspace.finish();
         let settled = settled?;
