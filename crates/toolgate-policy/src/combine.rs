@@ -6,7 +6,6 @@ use toolgate_contract::{Decision, Effect, ErrorCode, Finding, Layer, Permission,
 
 use crate::call_effects::CallEffects;
 use crate::commands::SimpleCommand;
-use crate::host::Host;
 use crate::host_sets;
 use crate::judge::PolicyRequest;
 use crate::opinion::{Opinion, OpinionSource, Topic};
@@ -56,8 +55,7 @@ const REGISTRIES_HINT: &str =
     " This one is a package registry: `network.allow = [\"@registries\"]` in your configuration allows them all.";
 
 fn is_registry(effect: Option<&Effect>) -> bool {
-    let Some(Effect::Connect { host, .. }) = effect else { return false };
-    Host::read(host).is_ok_and(|host| host_sets::contains(host_sets::REGISTRIES, &host.to_string()))
+    matches!(effect, Some(Effect::Connect { host, .. }) if host_sets::is_registry(host))
 }
 
 impl Policy {

@@ -3,8 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// The set of package registries.
-pub(crate) const REGISTRIES: &str = "registries";
+use crate::host::Host;
+
+/// The set of package registries, as it is written in rules and grants.
+pub const REGISTRIES: &str = "@registries";
+
+/// Whether a host is a package registry.
+pub fn is_registry(host: &str) -> bool {
+    Host::read(host).is_ok_and(|host| contains(&REGISTRIES[1..], &host.to_string()))
+}
 
 /// The hosts of each set, by its name.
 static SETS: LazyLock<BTreeMap<String, Vec<String>>> = LazyLock::new(|| {
@@ -35,7 +42,6 @@ pub(crate) fn contains(set: &str, host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::Host;
 
     #[test]
     fn every_host_of_a_set_is_public_and_written_plainly() {
@@ -58,7 +64,7 @@ mod tests {
             ("evilarchive.ubuntu.com", false),
             ("github.com", false),
         ] {
-            assert_eq!(contains(REGISTRIES, host), expected, "{host}");
+            assert_eq!(is_registry(host), expected, "{host}");
         }
     }
 }

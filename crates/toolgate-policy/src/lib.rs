@@ -70,6 +70,7 @@ pub use compile::{CompiledConfig, compile};
 pub use egress::{ConnectionVerdict, plain_host};
 pub use explain::{ExplainedCommand, Explanation};
 pub use facts::WorkspaceFacts;
+pub use host_sets::{REGISTRIES, is_registry};
 pub use instruction_files::{InstructionKind, instruction_kind, is_instruction_kind};
 pub use judge::{PathBounds, PolicyRequest};
 pub use policy::{BUILT_IN, ExampleResult, Policy, RuleDescription};

@@ -4,7 +4,7 @@
 
 use toolgate_contract::{ApprovalScope, Clock, Effect, Layer, LocatedEffect, Verdict};
 use toolgate_journal::Grant;
-use toolgate_policy::{grant_pattern, is_instruction_kind};
+use toolgate_policy::{REGISTRIES, grant_pattern, is_instruction_kind, is_registry};
 
 use crate::session::Session;
 
@@ -15,15 +15,22 @@ pub(crate) fn grant_id(clock: &dyn Clock) -> String {
 }
 
 /// The effects that need approval, normalized for comparison: paths as the workspace spells them, commands as the
-/// narrowest useful pattern.
+/// narrowest useful pattern. A command that reaches a package registry is approved for all of them, since an installation
+/// needs several, and which ones is known only while it runs.
 pub(crate) fn asked_effects(verdict: &Verdict, effects: &[LocatedEffect]) -> Vec<Effect> {
     if verdict.asks.iter().any(|ask| ask.effect.is_none()) {
         return effects.iter().map(normalized).collect();
     }
+    let is_command = effects.iter().any(|located| matches!(located.effect, Effect::Run { .. }));
     let mut asked: Vec<Effect> = Vec::new();
     for effect in verdict.asks.iter().filter_map(|ask| ask.effect.as_ref()) {
         let stated = effects.iter().find(|located| located.effect == *effect).map(normalized);
-        let effect = as_pattern(stated.as_ref().unwrap_or(effect));
+        let effect = match as_pattern(stated.as_ref().unwrap_or(effect)) {
+            Effect::Connect { host, port } if is_command && is_registry(&host) => {
+                Effect::Connect { host: REGISTRIES.into(), port }
+            }
+            other => other,
+        };
         if !asked.contains(&effect) {
             asked.push(effect);
         }
@@ -129,14 +136,18 @@ mod tests {
     use super::*;
 
     fn asking(commands: &[&str]) -> Verdict {
-        let ask = |command: &&str| Finding {
+        asking_for(commands.iter().map(|command| Effect::Run { command: (*command).into(), workdir: "sub".into() }))
+    }
+
+    fn asking_for(effects: impl IntoIterator<Item = Effect>) -> Verdict {
+        let ask = |effect| Finding {
             decision: Decision::Ask,
-            effect: Some(Effect::Run { command: (*command).into(), workdir: "sub".into() }),
+            effect: Some(effect),
             name: RuleName { rule: "preset".into(), layer: Layer::Builtin },
             reason: String::new(),
             code: None,
         };
-        let asks: Vec<Finding> = commands.iter().map(ask).collect();
+        let asks: Vec<Finding> = effects.into_iter().map(ask).collect();
         Verdict {
             decision: Decision::Ask,
             decided_by: asks[0].clone(),
@@ -152,6 +163,16 @@ mod tests {
         let asked = asked_effects(&asking(&["git commit -m a", "git commit --amend", "sudo ls"]), &[]);
         let run = |command: &str| Effect::Run { command: command.into(), workdir: String::new() };
         assert_eq!(asked, [run("git commit *"), run("sudo ls")]);
+    }
+
+    #[test]
+    fn a_command_is_granted_all_registries_and_other_tools_the_host_alone() {
+        let connect = |host: &str| Effect::Connect { host: host.into(), port: 443 };
+        let verdict = asking_for([connect("pypi.org"), connect("static.crates.io"), connect("pypi.org.evil.example")]);
+        let run = Effect::Run { command: "pip install x".into(), workdir: ".".into() };
+        let of_command = asked_effects(&verdict, &[LocatedEffect::nowhere(run)]);
+        assert_eq!(of_command, [connect(REGISTRIES), connect("pypi.org.evil.example")]);
+        assert_eq!(asked_effects(&verdict, &[]).len(), 3);
     }
 
     fn grant(tool: &str, paths: &[&str], scope: ApprovalScope) -> Grant {

@@ -59,6 +59,9 @@ async fn a_yes_covers_the_same_kind_of_command_and_nothing_else() {
         ("curl https://example.com/a", ".", 1),
         ("curl https://example.com/b -o x", ".", 0),
         ("curl https://example.org", ".", 1),
+        ("curl https://pypi.org/simple/", ".", 1),
+        ("curl https://registry.npmjs.org/left-pad", ".", 0),
+        ("curl https://pypi.org.example.org", ".", 1),
     ] {
         let before = approver.asked().len();
         let reply = world.perform_in(&session, "runs", json!({ "command": command, "workdir": workdir })).await;

@@ -4,7 +4,7 @@
 use jiff::{SignedDuration, Timestamp};
 use toolgate_config::GrantDays;
 use toolgate_contract::{ApprovalScope, Effect};
-use toolgate_policy::is_instruction_kind;
+use toolgate_policy::{REGISTRIES, is_instruction_kind};
 
 use super::call_record::CallRecord;
 use crate::approval::ApprovalOption;
@@ -92,6 +92,9 @@ fn in_words_all(asked: &[Effect]) -> String {
 
 fn host_and_port(effect: &Effect) -> Option<String> {
     match effect {
+        Effect::Connect { host, port } if host == REGISTRIES => {
+            Some(format!("{host}:{port} (the package registries of the usual languages and distributions)"))
+        }
         Effect::Connect { host, port } => Some(format!("{host}:{port}")),
         _ => None,
     }
