@@ -38,7 +38,7 @@ pub(crate) use live_view::LiveView;
 pub(crate) use reply::{ReplyContext, show_reply};
 pub(crate) use reporter::{ExclusivePrompt, JsonReporter, ReportStyle, Reporter, ScreenStyle};
 pub(crate) use running_calls::elapsed;
-pub(crate) use screen::{LiveArea, Screen};
+pub(crate) use screen::{LiveArea, LiveScreen};
 pub(crate) use settled_changes::{MOST_LINES, how_to_commit, paths, show_quarantined, would_change};
 pub(crate) use sink::TerminalSink;
 pub(crate) use table::TextTable;

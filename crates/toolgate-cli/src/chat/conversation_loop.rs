@@ -19,8 +19,8 @@ use super::prompts::Prompt;
 use super::slash_command::SlashCommand;
 use super::{Chat, Leave};
 use crate::terminal::{
-    DIM, LiveArea, RED, Screen, TypedAnswer, YELLOW, answer_hint, elapsed, paint, plain, question_lines, read_answer,
-    request_lines, said,
+    DIM, LiveArea, LiveScreen, RED, TypedAnswer, YELLOW, answer_hint, elapsed, paint, plain, question_lines,
+    read_answer, request_lines, said,
 };
 use crate::workspace::person_name;
 
@@ -110,7 +110,7 @@ impl<'a> ConversationLoop<'a> {
     }
 
     fn draw(&self) {
-        let width = Screen::width();
+        let width = LiveScreen::width();
         let prompt = match self.prompts.front() {
             Some(Prompt::Approval(request, _)) => {
                 let lines = vec![answer_hint(request)];

@@ -9,7 +9,7 @@ use super::run::AgentArgs;
 use super::{Invocation, block_on};
 use crate::chat;
 use crate::exit::Exit;
-use crate::terminal::Screen;
+use crate::terminal::LiveScreen;
 
 /// Talk with an agent, which works through the gate.
 ///
@@ -40,5 +40,5 @@ impl ChatArgs {
 
 /// Whether there is a terminal for a conversation.
 pub(super) fn is_possible() -> bool {
-    std::io::stdin().is_terminal() && Screen::is_possible()
+    std::io::stdin().is_terminal() && LiveScreen::is_possible()
 }

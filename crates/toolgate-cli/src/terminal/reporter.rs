@@ -12,7 +12,7 @@ use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver, EventSink, Que
 
 use super::live_view::LiveView;
 use super::markdown::MarkdownRenderer;
-use super::screen::{LiveArea, Screen, rows};
+use super::screen::{LiveArea, LiveScreen, rows};
 use super::transcript::Transcript;
 use super::{DIM, GREEN, RED, grouped, paint, plain};
 
@@ -42,7 +42,7 @@ impl ReportStyle {
     /// The style for standard error.
     pub(crate) fn of_terminal(style: ScreenStyle) -> Self {
         match std::io::IsTerminal::is_terminal(&std::io::stderr()) {
-            true if Screen::is_possible() => Self::Screen(Box::new(style)),
+            true if LiveScreen::is_possible() => Self::Screen(Box::new(style)),
             true => Self::Streaming,
             false => Self::Lines,
         }
@@ -55,7 +55,7 @@ pub(crate) struct Reporter(Mutex<ReporterState>);
 struct ReporterState {
     style: ReportStyle,
     transcript: Transcript,
-    screen: Screen,
+    screen: LiveScreen,
     markdown: MarkdownRenderer,
     /// The last line of the model's text, which has no end yet.
     unfinished: String,
@@ -72,7 +72,7 @@ impl Reporter {
         Self(Mutex::new(ReporterState {
             style,
             transcript: Transcript::default(),
-            screen: Screen::default(),
+            screen: LiveScreen::default(),
             markdown: MarkdownRenderer::default(),
             unfinished: String::new(),
             input: LiveArea::default(),
@@ -197,7 +197,7 @@ impl ReporterState {
                 let mut finished = Vec::new();
                 while let Some(end) = self.unfinished.find('\n') {
                     let line: String = self.unfinished.drain(..=end).collect();
-                    finished.extend(self.markdown.line(line.trim_end(), Screen::width() - 1));
+                    finished.extend(self.markdown.line(line.trim_end(), LiveScreen::width() - 1));
                 }
                 self.update(&finished);
             }
@@ -207,7 +207,8 @@ impl ReporterState {
     /// The rows of the model's last line, which is complete now.
     fn finished_text(&mut self) -> Vec<String> {
         let line = std::mem::take(&mut self.unfinished);
-        let rows = if line.is_empty() { Vec::new() } else { self.markdown.line(line.trim_end(), Screen::width() - 1) };
+        let rows =
+            if line.is_empty() { Vec::new() } else { self.markdown.line(line.trim_end(), LiveScreen::width() - 1) };
         self.markdown.end();
         rows
     }
@@ -217,9 +218,9 @@ impl ReporterState {
         let ReportStyle::Screen(style) = &self.style else { return };
         let mut area = LiveArea::default();
         if !self.is_paused {
-            let most = Screen::height().saturating_sub(self.input.lines.len() + 6).max(2);
+            let most = LiveScreen::height().saturating_sub(self.input.lines.len() + 6).max(2);
             let unfinished = plain(&self.unfinished);
-            let text = if unfinished.is_empty() { Vec::new() } else { rows(&unfinished, Screen::width() - 1) };
+            let text = if unfinished.is_empty() { Vec::new() } else { rows(&unfinished, LiveScreen::width() - 1) };
             area.lines.extend_from_slice(&text[text.len().saturating_sub(most)..]);
             area.lines.extend(self.transcript.running().lines());
             area.lines.extend(style.view.iter().flat_map(LiveView::lines));

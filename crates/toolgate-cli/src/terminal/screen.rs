@@ -11,7 +11,7 @@ const END_UPDATE: &str = "\u{1b}[?2026l";
 
 /// The live area at the bottom of the terminal.
 #[derive(Default)]
-pub(crate) struct Screen {
+pub(crate) struct LiveScreen {
     /// The widths of the lines that are drawn.
     drawn: Vec<usize>,
     /// The drawn line and the column that the cursor is in.
@@ -27,7 +27,7 @@ pub(crate) struct LiveArea {
     pub(crate) cursor: Option<(usize, usize)>,
 }
 
-impl Screen {
+impl LiveScreen {
     /// Whether standard error is a terminal whose cursor can be moved.
     pub(crate) fn is_possible() -> bool {
         let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());

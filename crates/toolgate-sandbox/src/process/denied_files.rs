@@ -204,6 +204,30 @@ mod tests {
     use crate::process::Profile;
     use crate::process::command_paths::WorkspaceMount;
 
+    /// What programs print, and which rights that shows to be missing.
+    const KEPT: &[(&str, &[&str])] = &[
+        ("touch: cannot touch 'OUT/new': Read-only file system", &["write /outside"]),
+        ("bash: line 1: OUT/file: Read-only file system", &["write /outside/file"]),
+        ("OSError: [Errno 30] Read-only file system: 'OUT/file'", &["write /outside/file"]),
+        ("mkdir: cannot create directory ‘LINK/x’: Read-only file system", &["write /outside"]),
+        ("sh: 1: cannot create ../outside/a: Read-only file system", &["write /outside"]),
+        ("cp: cannot create regular file '.git/hooks/x': Read-only file system", &["write /workspace/.git/hooks/x"]),
+        ("error: could not write config file .git/config: Device or resource busy", &["write /workspace/.git/config"]),
+        ("rm: cannot remove '.git/hooks': Device or resource busy", &["write /workspace/.git/hooks"]),
+        ("rm: cannot remove 'OUT/new': Device or resource busy", &[]),
+        ("touch: cannot touch 'OUT/new': No space left on device", &[]),
+        ("rm: cannot remove './inside/x': Permission denied", &[]),
+        ("cat: /etc/shadow: Permission denied", &[]),
+        ("/proc/sys/kernel/x: Read-only file system", &[]),
+        ("mkdir: cannot create directory '/new': Read-only file system", &[]),
+        ("a story about OUT/file", &[]),
+        ("OUT/file: line 1: /etc/shadow: Permission denied", &[]),
+        ("OUT/file: Permission denied", &["write /outside/file"]),
+        ("OUT/file: cannot open: Permission denied", &["write /outside/file"]),
+        ("/bin/sh: cannot open x: Permission denied", &[]),
+        ("can't write OUT/file: it said: Permission denied", &["write /outside/file"]),
+    ];
+
     #[test]
     fn only_what_confinement_kept_is_told() {
         let directory = tempfile::tempdir_in("/var/tmp").unwrap();
@@ -224,35 +248,8 @@ mod tests {
             let denials = denied_files(&errors, &paths, &workspace);
             denials.iter().map(|denial| denial.missing_in_words().replace(directory.to_str().unwrap(), "")).collect()
         };
-        for (errors, expected) in [
-            ("touch: cannot touch 'OUT/new': Read-only file system", &["write /outside"][..]),
-            ("bash: line 1: OUT/file: Read-only file system", &["write /outside/file"]),
-            ("OSError: [Errno 30] Read-only file system: 'OUT/file'", &["write /outside/file"]),
-            ("mkdir: cannot create directory ‘LINK/x’: Read-only file system", &["write /outside"]),
-            ("sh: 1: cannot create ../outside/a: Read-only file system", &["write /outside"]),
-            (
-                "cp: cannot create regular file '.git/hooks/x': Read-only file system",
-                &["write /workspace/.git/hooks/x"],
-            ),
-            (
-                "error: could not write config file .git/config: Device or resource busy",
-                &["write /workspace/.git/config"],
-            ),
-            ("rm: cannot remove '.git/hooks': Device or resource busy", &["write /workspace/.git/hooks"]),
-            ("rm: cannot remove 'OUT/new': Device or resource busy", &[]),
-            ("touch: cannot touch 'OUT/new': No space left on device", &[]),
-            ("rm: cannot remove './inside/x': Permission denied", &[]),
-            ("cat: /etc/shadow: Permission denied", &[]),
-            ("/proc/sys/kernel/x: Read-only file system", &[]),
-            ("mkdir: cannot create directory '/new': Read-only file system", &[]),
-            ("a story about OUT/file", &[]),
-            ("OUT/file: line 1: /etc/shadow: Permission denied", &[]),
-            ("OUT/file: Permission denied", &["write /outside/file"]),
-            ("OUT/file: cannot open: Permission denied", &["write /outside/file"]),
-            ("/bin/sh: cannot open x: Permission denied", &[]),
-            ("can't write OUT/file: it said: Permission denied", &["write /outside/file"]),
-        ] {
-            assert_eq!(missing(errors), expected, "{errors}");
+        for (errors, expected) in KEPT {
+            assert_eq!(missing(errors), *expected, "{errors}");
         }
         // Somewhere that isn't shown: what is to be written can be asked for, what is to be read can't.
         let hidden = directory.join("hidden");

@@ -45,11 +45,11 @@ pub(super) struct ClientSetup {
     pub(super) file: PathBuf,
     /// What to do once it stands there.
     pub(super) next: &'static str,
-    words: ConfigEntry,
+    entry: ClientEntry,
 }
 
 /// The entry, in the client's own format.
-enum ConfigEntry {
+enum ClientEntry {
     /// An entry of the object under this key.
     Json { key: &'static str, entry: Value },
     /// A table.
@@ -61,68 +61,66 @@ enum ConfigEntry {
 impl SupportedClient {
     /// What this client needs, in this workspace and for this user.
     pub(super) fn setup(self, start: &ServerCommand, home: &Path) -> ClientSetup {
-        let (workspace, program) = (&start.workspace, &start.program);
+        ClientSetup { file: self.file(&start.workspace, home), next: self.next(), entry: self.entry(start) }
+    }
+
+    /// The file in which it looks for servers.
+    fn file(self, workspace: &Path, home: &Path) -> PathBuf {
+        match self {
+            Self::Claude => workspace.join(".mcp.json"),
+            Self::Codex => workspace.join(".codex/config.toml"),
+            Self::Gemini => workspace.join(".gemini/settings.json"),
+            Self::Opencode => workspace.join("opencode.json"),
+            Self::Copilot => home.join(".copilot/mcp-config.json"),
+            Self::Cursor => workspace.join(".cursor/mcp.json"),
+            Self::Vscode => workspace.join(".vscode/mcp.json"),
+            Self::Goose => home.join(".config/goose/config.yaml"),
+            Self::Zed => workspace.join(".zed/settings.json"),
+        }
+    }
+
+    fn next(self) -> &'static str {
+        match self {
+            Self::Claude => "Start `claude` here and accept the server; `/mcp` shows it.",
+            Self::Codex => {
+                "Start `codex` here and trust the directory; `/mcp` shows the server. Codex itself approves its calls \
+                 (`default_tools_approval_mode`; without it `codex exec` refuses to edit): toolgate asks instead."
+            }
+            Self::Gemini => "Start `gemini` here and trust the directory; `/mcp` shows the server.",
+            Self::Opencode => "Start `opencode` here; `opencode mcp list` shows the server.",
+            Self::Copilot => {
+                "Start `copilot` in a project; `/mcp show` lists the server. It works in the directory that it is started in."
+            }
+            Self::Cursor => "Open the directory in Cursor and switch the server on in its settings.",
+            Self::Vscode => {
+                "Open the directory in VS Code and start the server from the file, or with `MCP: List Servers`."
+            }
+            Self::Goose => "Start `goose session`; `goose configure` shows the extension.",
+            Self::Zed => "Open the directory in Zed and trust it; the Agent Panel's settings show the server.",
+        }
+    }
+
+    fn entry(self, start: &ServerCommand) -> ClientEntry {
+        let program = &start.program;
         let args = |workspace: &str| json!(["--workspace", workspace, "serve", "--stdio"]);
-        let here = args(&workspace.display().to_string());
+        let here = args(&start.workspace.display().to_string());
         // Where the client starts its servers in the project's directory, its file fits every machine.
         let anywhere = args(".");
+        let opened = args("${workspaceFolder}");
         let stdio = |args: Value| json!({ "type": "stdio", "command": program, "args": args });
+        let json = |key: &'static str, entry: Value| ClientEntry::Json { key, entry };
         match self {
-            Self::Claude => ClientSetup {
-                file: workspace.join(".mcp.json"),
-                words: ConfigEntry::Json { key: "mcpServers", entry: stdio(anywhere) },
-                next: "Start `claude` here and accept the server; `/mcp` shows it.",
-            },
-            Self::Cursor => ClientSetup {
-                file: workspace.join(".cursor/mcp.json"),
-                words: ConfigEntry::Json { key: "mcpServers", entry: stdio(args("${workspaceFolder}")) },
-                next: "Open the directory in Cursor and switch the server on in its settings.",
-            },
-            Self::Vscode => ClientSetup {
-                file: workspace.join(".vscode/mcp.json"),
-                words: ConfigEntry::Json { key: "servers", entry: stdio(args("${workspaceFolder}")) },
-                next: "Open the directory in VS Code and start the server from the file, or with `MCP: List Servers`.",
-            },
-            Self::Zed => ClientSetup {
-                file: workspace.join(".zed/settings.json"),
-                words: ConfigEntry::Json {
-                    key: "context_servers",
-                    entry: json!({ "command": program, "args": here, "env": {} }),
-                },
-                next: "Open the directory in Zed and trust it; the Agent Panel's settings show the server.",
-            },
-            Self::Codex => ClientSetup {
-                file: workspace.join(".codex/config.toml"),
-                words: ConfigEntry::Toml(codex(program, &anywhere)),
-                next: "Start `codex` here and trust the directory; `/mcp` shows the server. Codex itself approves its calls \
-                       (`default_tools_approval_mode`; without it `codex exec` refuses to edit): toolgate asks instead.",
-            },
-            Self::Gemini => ClientSetup {
-                file: workspace.join(".gemini/settings.json"),
-                words: ConfigEntry::Json {
-                    key: "mcpServers",
-                    entry: json!({ "command": program, "args": anywhere, "timeout": 700_000 }),
-                },
-                next: "Start `gemini` here and trust the directory; `/mcp` shows the server.",
-            },
-            Self::Opencode => ClientSetup {
-                file: workspace.join("opencode.json"),
-                words: ConfigEntry::Json { key: "mcp", entry: opencode(program, &anywhere) },
-                next: "Start `opencode` here; `opencode mcp list` shows the server.",
-            },
-            Self::Copilot => ClientSetup {
-                file: home.join(".copilot/mcp-config.json"),
-                words: ConfigEntry::Json {
-                    key: "mcpServers",
-                    entry: json!({ "type": "local", "command": program, "args": anywhere, "tools": ["*"] }),
-                },
-                next: "Start `copilot` in a project; `/mcp show` lists the server. It works in the directory that it is started in.",
-            },
-            Self::Goose => ClientSetup {
-                file: home.join(".config/goose/config.yaml"),
-                words: ConfigEntry::Yaml(goose(program, here)),
-                next: "Start `goose session`; `goose configure` shows the extension.",
-            },
+            Self::Claude => json("mcpServers", stdio(anywhere)),
+            Self::Codex => ClientEntry::Toml(codex(program, &anywhere)),
+            Self::Gemini => json("mcpServers", json!({ "command": program, "args": anywhere, "timeout": 700_000 })),
+            Self::Opencode => json("mcp", opencode(program, &anywhere)),
+            Self::Copilot => {
+                json("mcpServers", json!({ "type": "local", "command": program, "args": anywhere, "tools": ["*"] }))
+            }
+            Self::Cursor => json("mcpServers", stdio(opened)),
+            Self::Vscode => json("servers", stdio(opened)),
+            Self::Goose => ClientEntry::Yaml(goose(program, here)),
+            Self::Zed => json("context_servers", json!({ "command": program, "args": here, "env": {} })),
         }
     }
 }
@@ -170,10 +168,10 @@ impl ClientSetup {
 
     /// The file with the entry in it, and everything else as it was.
     pub(super) fn merged(&self, text: &str) -> MergeOutcome {
-        match &self.words {
-            ConfigEntry::Json { key, entry } => into_json(text, key, NAME, entry),
-            ConfigEntry::Toml(table) => into_toml(text, "mcp_servers", NAME, table),
-            ConfigEntry::Yaml(fields) => into_yaml(text, "extensions", NAME, fields),
+        match &self.entry {
+            ClientEntry::Json { key, entry } => into_json(text, key, NAME, entry),
+            ClientEntry::Toml(table) => into_toml(text, "mcp_servers", NAME, table),
+            ClientEntry::Yaml(fields) => into_yaml(text, "extensions", NAME, fields),
         }
     }
 }

@@ -1,3 +1,5 @@
+//! Edits of git's configuration, and what of them is accepted.
+
 use super::{GitConfigJudgement, judge_git_config, suspicious_in_git_config};
 
 const PLAIN: &str = "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = https://example.com/a.git\n\
