@@ -7,9 +7,10 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::Args;
 use semver::VersionReq;
-use toolgate_contract::{AnyTool, CancellationToken, Reply, Right};
+use serde_json::json;
+use toolgate_contract::{AnyTool, CancellationToken, Declaration, Reply, Right, ToolError};
 use toolgate_dialects::strict_json;
-use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, QuestionAnswerer};
+use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, QuestionAnswerer, quoted};
 use toolgate_workspace::RunChoice;
 
 use super::{Invocation, block_on, runs};
@@ -84,6 +85,19 @@ impl PerformedCall {
     }
 }
 
+/// Shows how to write what was given as a bare word: the tool's first required argument, as JSON.
+fn with_example(error: ToolError, arguments: &[u8], tool: Option<&Declaration>) -> ToolError {
+    let word = String::from_utf8_lossy(arguments).trim().to_owned();
+    let required = tool.and_then(|tool| tool.args_schema.get("required")?.get(0)?.as_str());
+    match (tool, required) {
+        (Some(tool), Some(argument)) if !word.is_empty() && !word.starts_with(['{', '[']) => {
+            let args = quoted(&json!({ argument: word }).to_string());
+            error.with_hint(format!("Arguments are a JSON object: `toolgate call {} {args}`.", tool.name))
+        }
+        _ => error,
+    }
+}
+
 impl CallArgs {
     /// A call that the person has approved by typing the command.
     pub(super) fn approved(tool: &str, args: String) -> Self {
@@ -118,8 +132,10 @@ impl CallArgs {
 
     /// Makes the call; the caller shows the reply.
     pub(super) fn perform(self, invocation: &Invocation, tools: Vec<Arc<dyn AnyTool>>) -> Result<PerformedCall> {
-        let args = strict_json::parse(&self.arguments()?)?;
+        let arguments = self.arguments()?;
         let workspace = open_workspace_with(&invocation.location, tools, Vec::new())?;
+        let tool = workspace.gate.declarations().find(|tool| tool.name == self.tool);
+        let args = strict_json::parse(&arguments).map_err(|error| with_example(error, &arguments, tool))?;
         let run = self.run.as_ref().map(|run| runs::find(&workspace.state, run)).transpose()?;
         let choice = RunChoice { run, session: self.session.clone(), front_end: CLI };
         let recorded = workspace.begin(&choice)?;

@@ -1,25 +1,31 @@
 //! `toolgate tools`: lists the tools that a model can call.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolgate_contract::{Declaration, Risk};
 use toolgate_dialects::definition;
 
 use super::Invocation;
 use crate::exit::Exit;
-use crate::terminal::{DIM, GREEN, RED, TextTable, YELLOW};
+use crate::terminal::{BOLD, DIM, GREEN, RED, TextTable, YELLOW, paint};
 use crate::workspace::open_workspace;
+use toolgate_runtime::quoted;
+use toolgate_workspace::Workspace;
 
 /// Show the tools that policy offers.
 ///
 /// Examples:
 ///   toolgate tools
+///   toolgate tools read
 ///   toolgate tools --format anthropic
 ///   toolgate --json tools --all
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct ToolsArgs {
+    /// Show one tool: what it does, its arguments, and an example.
+    #[arg(value_name = "NAME", conflicts_with = "all")]
+    name: Option<String>,
     /// Also show tools that policy doesn't offer.
     #[arg(long)]
     all: bool,
@@ -40,9 +46,14 @@ impl ToolsArgs {
         let workspace = open_workspace(&invocation.location)?;
         let tools: Vec<&Declaration> =
             if self.all { workspace.gate.declarations().collect() } else { workspace.gate.offered(&[]).collect() };
+        let tools = match &self.name {
+            Some(name) => vec![named(name, &workspace)?],
+            None => tools,
+        };
         match self.format {
             Some(format) => print_json(&tools.iter().map(|tool| definition(tool, format.into())).collect::<Vec<_>>())?,
             None if invocation.json => print_json(&serde_json::to_value(&tools)?)?,
+            None if self.name.is_some() => tools.iter().for_each(|tool| print_tool(tool)),
             None => print_table(&tools),
         }
         Ok(Exit::Ok)
@@ -65,6 +76,65 @@ fn print_json(value: &impl serde::Serialize) -> Result<()> {
     Ok(())
 }
 
+fn named<'a>(name: &str, workspace: &'a Workspace) -> Result<&'a Declaration> {
+    let found = workspace.gate.declarations().find(|tool| tool.name == name);
+    found.with_context(|| format!("there is no tool `{name}`; `toolgate tools --all` lists them"))
+}
+
+/// One tool: what it does, its arguments, and a call of it with the required ones.
+fn print_tool(tool: &Declaration) {
+    anstream::println!("{} {}", paint(BOLD, &tool.name), paint(DIM, &tool.version));
+    anstream::println!("{}\n", tool.description);
+    let required: Vec<&str> = tool
+        .args_schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let arguments = tool.args_schema.get("properties").and_then(Value::as_object);
+    let mut table = TextTable::new(&["ARGUMENT", "TYPE", "", "WHAT IT IS"]);
+    let mut example = serde_json::Map::new();
+    for (name, schema) in arguments.into_iter().flatten() {
+        let is_required = required.contains(&name.as_str());
+        if is_required {
+            example.insert(name.clone(), example_of(schema));
+        }
+        let text = |field: &str| schema.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        table.row([
+            (name.clone(), BOLD),
+            (type_of(schema), DIM),
+            (if is_required { "required".into() } else { String::new() }, YELLOW),
+            (text("description"), anstyle::Style::new()),
+        ]);
+    }
+    table.print();
+    let call = quoted(&Value::from(example).to_string());
+    anstream::println!("\nExample: toolgate call {} {call}", tool.name);
+}
+
+/// The type of an argument; `null`, which stands for leaving it out, isn't named.
+fn type_of(schema: &Value) -> String {
+    match schema.get("type") {
+        Some(Value::String(name)) => name.clone(),
+        Some(Value::Array(names)) => {
+            names.iter().filter_map(Value::as_str).filter(|name| *name != "null").collect::<Vec<_>>().join(" or ")
+        }
+        _ => "one of several".into(),
+    }
+}
+
+fn example_of(schema: &Value) -> Value {
+    match type_of(schema).as_str() {
+        "integer" | "number" => json!(1),
+        "boolean" => json!(true),
+        "array" => json!([]),
+        "object" => json!({}),
+        _ => json!("…"),
+    }
+}
+
 fn print_table(tools: &[&Declaration]) {
     let mut table = TextTable::new(&["TOOL", "VERSION", "RISK", "PERMISSIONS", "WHAT IT DOES"]);
     for tool in tools {
@@ -76,7 +146,7 @@ fn print_table(tools: &[&Declaration]) {
         let permissions: Vec<&str> = tool.required_permissions.iter().map(|permission| permission.as_str()).collect();
         let first = tool.description.split_once(". ").map_or(tool.description.as_str(), |(first, _)| first);
         table.row([
-            (tool.name.clone(), crate::terminal::BOLD),
+            (tool.name.clone(), BOLD),
             (tool.version.to_string(), DIM),
             (risk.into(), style),
             (permissions.join(", "), DIM),

@@ -45,17 +45,36 @@ fn show_payload(payload: &Value) {
         let text = plain(text);
         anstream::print!("{text}{}", if text.ends_with('\n') || text.is_empty() { "" } else { "\n" });
         fetched(payload).iter().for_each(|note| anstream::eprintln!("{}", paint(DIM, note)));
+        rest_of_page(payload).iter().for_each(|note| anstream::eprintln!("{}", paint(DIM, note)));
     } else if let Some(entries) = list("entries") {
         entries.iter().for_each(show_entry);
     } else if let Some(matches) = list("matches") {
         matches.iter().for_each(show_match);
+        say_if_empty(matches);
     } else if let Some(paths) = list("paths").or(list("files")) {
+        say_if_empty(paths);
         paths.iter().filter_map(Value::as_str).for_each(|path| anstream::println!("{}", one_line(path)));
     } else if let Some(diff) = text("diff") {
         diff.lines().for_each(|line| anstream::println!("{}", diff_line(line)));
     } else {
         show_fields(payload);
     }
+}
+
+fn say_if_empty(found: &[Value]) {
+    if found.is_empty() {
+        let ignored = "what `.gitignore` names and files that hold secrets weren't searched";
+        anstream::eprintln!("{}", paint(DIM, format!("nothing was found; {ignored}")));
+    }
+}
+
+/// Where a page of a file ends, if more follows.
+fn rest_of_page(payload: &Value) -> Option<String> {
+    let has_more = payload.get("has_more").and_then(Value::as_bool)?;
+    let end = payload.get("end_line").and_then(Value::as_i64).filter(|end| has_more && *end > 0)?;
+    let total = payload.get("total_lines").and_then(Value::as_u64).map(|total| format!(" of {total}"));
+    let total = total.unwrap_or_default();
+    Some(format!("stopped after line {end}{total}; continue with \"offset\": {}", end + 1))
 }
 
 /// Prints a command's output, each stream to our own; a nonzero exit code goes to standard error.

@@ -250,3 +250,22 @@ fn what_a_command_deletes_is_among_what_it_will_do() {
     let effects = &said["error"]["details"]["effects"];
     assert!(effects.to_string().contains(r#"{"kind":"delete","path":"hello.txt"}"#), "{said}");
 }
+
+#[test]
+fn the_program_shows_how_a_tool_is_called() {
+    let world = World::new().file("long.txt", "line\n".repeat(2_500));
+    let bare = world.run(&["call", "read", "hello.txt"]);
+    assert_eq!(bare.code, 2, "{bare:?}");
+    assert!(bare.err.contains(r#"`toolgate call read '{"path":"hello.txt"}'`"#), "{bare:?}");
+    let shown = world.run(&["tools", "edit"]);
+    for words in ["ARGUMENT", "find", "required", "Example: toolgate call edit '{\"path\":\"…\""] {
+        assert!(shown.out.contains(words), "{words}: {shown:?}");
+    }
+    assert_eq!(world.run(&["tools", "edti"]).code, 2);
+    for (tool, args) in [("grep", r#"{"pattern":"nowhere"}"#), ("find", r#"{"pattern":"*.zzz"}"#)] {
+        let found = world.run(&["call", tool, args]);
+        assert!(found.out.is_empty() && found.err.contains("nothing was found; what `.gitignore` names"), "{found:?}");
+    }
+    let page = world.run(&["call", "read", r#"{"path":"long.txt"}"#]);
+    assert!(page.err.contains("stopped after line 2000 of 2500; continue with \"offset\": 2001"), "{}", page.err);
+}
