@@ -30,10 +30,11 @@ fn run(world: &World, args: &[&str]) -> Said {
     world.run(&[&["run", "--model", "scripted:script.toml"], args].concat())
 }
 
-/// All events of the newest run.
+/// All events of the newest run. A line that a kill cut off is none.
 fn record(world: &World) -> Vec<Value> {
     let text = std::fs::read_to_string(world.last_run().join("events.jsonl")).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    whole.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn of_kind<'a>(events: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
