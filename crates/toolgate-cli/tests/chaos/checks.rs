@@ -119,8 +119,14 @@ pub(crate) fn check_settled(
         let written = if written.contains("… [+") { path.spellings().remove(0) } else { written.clone() };
         quarantined.push(QuarantinedNode { path, written, wanted });
     }
-    for (path, (_, meant)) in wanted {
+    for (path, (found, meant)) in wanted {
         if equal(path, meant.as_ref(), after.get(path)) || settled.is_cut {
+            continue;
+        }
+        // Somebody removed a directory while the command ran, which had only changed its mode: that is no reason to make
+        // an empty directory again.
+        let is_directory = |node: &Option<Node>| node.as_ref().is_some_and(Node::is_directory);
+        if is_directory(found) && is_directory(meant) && !before.contains_key(path) {
             continue;
         }
         // A directory stays where something in it does.
