@@ -9,6 +9,8 @@ mod recording;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Seek;
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -290,13 +292,13 @@ impl Snapshot {
     /// Copies a file, and says whether a process might write to it unnoticed. The copy shares blocks where the file
     /// system can.
     fn copy(&mut self, place: &WorkspacePath, files: &dyn Files) -> Result<(Option<FileCopy>, bool), ToolError> {
-        // A file that can't be opened can't be changed by the command either, or is gone already.
-        let Ok(mut opened) = files.open(place) else { return Ok((None, true)) };
         let fault = |error: std::io::Error| ToolError::io(&format!("`{}` can't be kept for undo", place.path), &error);
+        // A file that can't be opened can't be changed by the command either, or is gone already.
+        let Some(mut opened) = open(place, files) else { return Ok((None, true)) };
         // Checked first: a process that opens it for writing later changes its ctime.
-        let has_writers = files.has_writers(&opened.file);
+        let has_writers = files.has_writers(&opened);
         let mut copy = self.stored.new_copy(self.next)?;
-        std::io::copy(&mut opened.file, &mut copy).map_err(fault)?;
+        opened.rewind().and_then(|()| std::io::copy(&mut opened, &mut copy)).map_err(fault)?;
         let copied = FileCopy::new(self.next, &copy).map_err(fault)?;
         self.next += 1;
         self.room = self.room.saturating_sub(copied.bytes());
@@ -312,6 +314,14 @@ impl Snapshot {
     fn state(&self, was: &SnapshotEntry) -> Result<FileState, ToolError> {
         let copy = was.copy.as_ref().map(|copy| self.stored.copy(copy.number())).transpose()?.flatten();
         was.state(copy.as_ref()).map_err(|error| ToolError::io("A copy for undo can't be read", &error))
+    }
+}
+
+/// Opens a file, also one whose mode keeps its owner out: a command of the same user can change that mode, and then the file.
+fn open(place: &WorkspacePath, files: &dyn Files) -> Option<File> {
+    match files.open(place) {
+        Ok(opened) => Some(opened.file),
+        Err(_) => files.node(place, true).ok()??.file,
     }
 }
 

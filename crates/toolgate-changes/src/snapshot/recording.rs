@@ -105,7 +105,7 @@ impl Snapshot {
     /// Notices of other processes that are there by now are taken in as well.
     pub(crate) fn changed_by_others<'a>(
         &mut self,
-        places: impl Iterator<Item = &'a WorkspacePath>,
+        mut places: impl Iterator<Item = &'a WorkspacePath>,
         files: &dyn Files,
         contents: &BlobStore,
         now: Timestamp,
@@ -115,9 +115,13 @@ impl Snapshot {
         }
         let moment = self.stored.time()?;
         self.read_notices(files, contents)?;
-        for place in places {
-            self.rebase(place, &moment, files)?;
-        }
+        // A command may have taken away its own access to the directory of a path.
+        let rebased = places.try_for_each(|place| match self.rebase(place, &moment, files) {
+            Err(_) if self.suspend_closed_modes(files) => self.rebase(place, &moment, files),
+            rebased => rebased,
+        });
+        self.restore_modes(files);
+        rebased?;
         self.found_at = now;
         self.save_update()?;
         self.remove_sealed()

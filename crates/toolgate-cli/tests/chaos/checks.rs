@@ -56,8 +56,9 @@ pub(crate) fn meets_protected(before: &Tree, wanted: &TreeDiff, is_in_place: boo
 }
 
 /// Whether a script links a file from one mount of the sandbox into another, which the kernel refuses: directories above what
-/// is protected or hidden are mounts, so that nobody moves them away.
-pub(crate) fn links_across_mounts(before: &Tree, script: &[Mutation], is_in_place: bool, is_root: bool) -> bool {
+/// is protected or hidden are mounts, so that nobody moves them away. A move between mounts is a copy and a removal, as between
+/// two disks, and leaves half of it where a mode keeps `mv` out; a rename would have been refused as a whole.
+pub(crate) fn crosses_mounts(before: &Tree, script: &[Mutation], is_in_place: bool, is_root: bool) -> bool {
     let mount_of = |path: &TreePath| {
         let mut above = path.parent();
         while let Some(directory) = above {
@@ -71,8 +72,16 @@ pub(crate) fn links_across_mounts(before: &Tree, script: &[Mutation], is_in_plac
         }
         None
     };
+    let changes_modes = script.iter().any(|mutation| matches!(mutation, Mutation::Chmod(..)));
+    let is_closed = |node: &Node| match node.is_directory() {
+        true => node.mode & 0o700 != 0o700,
+        false => node.mode & 0o400 == 0,
+    };
+    let has_closed =
+        |moved: &TreePath| before.iter().any(|(path, node)| (path == moved || path.is_in(moved)) && is_closed(node));
     let is_across = |mutation: &Mutation| match mutation {
         Mutation::HardLink(from, to) => mount_of(from) != mount_of(to),
+        Mutation::Move(from, to) => (changes_modes || has_closed(from)) && mount_of(from) != mount_of(to),
         _ => false,
     };
     script.iter().any(is_across)
@@ -119,8 +128,14 @@ pub(crate) fn check_settled(
         let written = if written.contains("… [+") { path.spellings().remove(0) } else { written.clone() };
         quarantined.push(QuarantinedNode { path, written, wanted });
     }
-    for (path, (_, meant)) in wanted {
+    for (path, (found, meant)) in wanted {
         if equal(path, meant.as_ref(), after.get(path)) || settled.is_cut {
+            continue;
+        }
+        // Somebody removed a directory while the command ran, which had only changed its mode: that is no reason to make
+        // an empty directory again.
+        let is_directory = |node: &Option<Node>| node.as_ref().is_some_and(Node::is_directory);
+        if is_directory(found) && is_directory(meant) && !before.contains_key(path) {
             continue;
         }
         // A directory stays where something in it does.

@@ -8,6 +8,7 @@ mod restarts;
 mod undos;
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use crate::checks::QuarantinedNode;
 use crate::history::History;
@@ -58,6 +59,7 @@ struct RunningCommand {
     /// What it changes when it ends; empty if it works in place.
     wanted: TreeDiff,
     is_in_place: bool,
+    begun: Instant,
 }
 
 impl RunningCommand {
@@ -98,7 +100,8 @@ impl Driver {
     pub(crate) fn run(&mut self, operations: &[Operation]) -> Result<(), Violation> {
         for operation in operations {
             let before = self.is_traced.then(|| self.tree.clone());
-            let done = crate::watchdog::step(|| self.step(operation));
+            let done = crate::watchdog::step(|| self.end_old());
+            let done = done.and_then(|()| crate::watchdog::step(|| self.step(operation)));
             if let Some(before) = before {
                 println!("{:3} {:?}: {:?}", operation.id, operation.by, tree::diff(&before, &self.tree));
             }

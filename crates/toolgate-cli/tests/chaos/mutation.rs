@@ -69,7 +69,12 @@ impl Mutation {
             Self::Remove(path) => format!("rm -rf {}", path.quoted()),
             Self::RemoveDirectory(path) => format!("rmdir {}", path.quoted()),
             Self::Move(from, to) => format!("mv -T {} {}", from.quoted(), to.quoted()),
-            Self::Copy(from, to) => format!("cp -aT {} {}", from.quoted(), to.quoted()),
+            // `cp` would open a pipe that is there, or in the directory that it copies into.
+            Self::Copy(from, to) => format!(
+                "[ -n \"$(find -L {to} -type p 2>/dev/null)\" ] || cp -aT {} {to}",
+                from.quoted(),
+                to = to.quoted()
+            ),
             Self::Chmod(mode, path) => format!("chmod {mode} {}", path.quoted()),
             Self::Link(target, path) => format!("ln -sfT {} {}", target.quoted(), path.quoted()),
             Self::HardLink(from, to) => format!("ln -T {} {}", from.quoted(), to.quoted()),

@@ -139,6 +139,20 @@ fn directories_that_a_command_closes_in_place_are_recorded_and_keep_their_modes(
 }
 
 #[test]
+fn a_closed_file_that_a_command_opens_and_changes_in_place_comes_back() {
+    let world = World::new().file("closed", "old\n");
+    set_overlay(&world, "off");
+    let run = world.as_ordinary_user();
+    set_mode(&world.workspace().join("closed"), 0);
+    let reply = shell(&run, "true");
+    assert_eq!(reply["payload"]["changes"]["paths"], Value::Null, "looking at it is no change: {reply}");
+    let reply = shell(&run, "chmod 600 closed; echo new > closed");
+    assert_eq!(reply["payload"]["changes"]["paths"], json!(["~closed"]), "{reply}");
+    undo_last(&run);
+    assert_eq!((mode(&world.workspace().join("closed")), world.read("closed").as_str()), (0, "old\n"));
+}
+
+#[test]
 fn what_a_directory_holds_that_cannot_be_entered_is_hidden_from_commands() {
     let world = World::new().file("dir/sub/.env", "TOKEN=do-not-tell\n").file("a", "a\n");
     let world = world.file("leak.sh", "chmod 755 dir\ncat dir/sub/.env\necho b > a\n");

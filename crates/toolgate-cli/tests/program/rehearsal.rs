@@ -57,6 +57,21 @@ fn a_commit_brings_nothing_back_that_a_person_removed() {
     assert!(!world.workspace().join("old.txt").exists() && !world.workspace().join("new.txt").exists());
 }
 
+#[test]
+fn a_commit_makes_a_directory_again_that_a_person_removed_only_for_what_was_written_into_it() {
+    let cases = [("mv dir/sub/c x", json!(["x"])), ("echo n > dir/sub/new", json!(["dir/sub", "dir/sub/new"]))];
+    for (command, committed) in cases {
+        let world = world().file("dir/sub/c", "c\n");
+        let payload = rehearse(&world, command);
+        std::fs::remove_dir_all(world.workspace().join("dir/sub")).unwrap();
+        let args = json!({ "rehearsal": payload["changes"]["rehearsal"] }).to_string();
+        let reply = world.run(&["--json", "call", "--run", &run_of_first(&world), "commit", &args]).json();
+        assert_eq!(reply["payload"]["committed"], committed, "{command}: {reply}");
+        let is_made = committed.as_array().unwrap().contains(&json!("dir/sub"));
+        assert_eq!(world.workspace().join("dir/sub").exists(), is_made, "{command}: {reply}");
+    }
+}
+
 /// The run of the first call.
 fn run_of_first(world: &World) -> String {
     let mut runs: Vec<_> =

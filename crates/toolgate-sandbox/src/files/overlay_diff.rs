@@ -30,6 +30,8 @@ struct Candidate {
     above: Option<PathBuf>,
     /// Whether the workspace may have something there now.
     below: bool,
+    /// A directory that the layer only holds because something in it was changed, and that somebody removed since.
+    is_removed_directory: bool,
 }
 
 /// What of the lower directory is visible through a directory of a layer.
@@ -52,6 +54,7 @@ pub(super) fn compare(
         let place = WorkspacePath { root: *root, path: String::new() };
         walk.layer(upper, &place)?;
     }
+    walk.drop_removed_directories(baseline);
     let LayerWalk { mut candidates, mut unreadable, .. } = walk;
     candidates.retain(|candidate| !unreadable.iter().any(|failed| failed.place.covers(&candidate.place)));
     candidates.sort_by(|one, other| one.place.cmp(&other.place));
@@ -113,6 +116,22 @@ impl<'a> LayerWalk<'a> {
         self.unreadable.push(UnreadableChange { path, place, mode, reason: error.message });
     }
 
+    /// Drops directories that somebody removed, unless the command wrote something into them, for which they are made again,
+    /// or changed their mode, which the baseline tells. What the command removed from them is gone with them. A mode that
+    /// was changed after the baseline can't be told from the old one, and isn't worth an empty directory.
+    fn drop_removed_directories(&mut self, baseline: &LayerBaseline) {
+        if !self.candidates.iter().any(|candidate| candidate.is_removed_directory) {
+            return;
+        }
+        let is_written = |candidate: &&Candidate| candidate.above.is_some() && !candidate.is_removed_directory;
+        let needed: BTreeSet<WorkspacePath> =
+            self.candidates.iter().filter(is_written).flat_map(|candidate| candidate.place.ancestors()).collect();
+        self.candidates.retain(|candidate| {
+            let place = &candidate.place;
+            !candidate.is_removed_directory || needed.contains(place) || baseline.existed(place)
+        });
+    }
+
     /// Compares a directory of a layer.
     fn directory(&mut self, upper: &Path, place: &WorkspacePath, below: LowerVisibility) -> Result<(), ToolError> {
         let fault = |error| ToolError::io("What a command changed can't be listed", &error);
@@ -145,7 +164,7 @@ impl<'a> LayerWalk<'a> {
             LowerVisibility::Nothing => None,
             _ => self.files.node(&place, false)?.map(|node| node.state),
         };
-        let was_directory = there.as_ref().is_some_and(FileState::is_directory);
+        let (is_missing, was_directory) = (there.is_none(), there.as_ref().is_some_and(FileState::is_directory));
         if found.file_type().is_char_device() && found.rdev() == 0 {
             if there.is_some() {
                 self.deleted(place, was_directory);
@@ -157,7 +176,9 @@ impl<'a> LayerWalk<'a> {
         }
         let (below_has, mode) = (below != LowerVisibility::Nothing, layer_mode::of(&above, found));
         if !was_directory || !found.is_dir() || there.is_some_and(|there| there.mode != mode) {
-            self.candidates.push(Candidate { place: place.clone(), above: Some(above.clone()), below: below_has });
+            let is_removed_directory = found.is_dir() && is_missing && is_copied(&above);
+            let (place, above) = (place.clone(), Some(above.clone()));
+            self.candidates.push(Candidate { place, above, below: below_has, is_removed_directory });
         }
         if found.is_dir() {
             layer_mode::make_accessible(&above, found)
@@ -177,7 +198,7 @@ impl<'a> LayerWalk<'a> {
         if is_directory {
             self.inside_deleted(place.clone());
         }
-        self.candidates.push(Candidate { place, above: None, below: true });
+        self.candidates.push(Candidate::deleted(place));
     }
 
     fn inside_deleted(&mut self, directory: WorkspacePath) {
@@ -188,7 +209,7 @@ impl<'a> LayerWalk<'a> {
                 Ok(entries) => {
                     for entry in entries {
                         pending.extend((entry.kind == EntryKind::Directory).then(|| entry.place.clone()));
-                        self.candidates.push(Candidate { place: entry.place, above: None, below: true });
+                        self.candidates.push(Candidate::deleted(entry.place));
                     }
                 }
             }
@@ -212,7 +233,17 @@ fn is_opaque(directory: &Path) -> bool {
         .is_ok_and(|length| length == 1 && value == *b"y")
 }
 
+/// Whether overlayfs copied a directory into the layer, rather than the command having made it.
+fn is_copied(directory: &Path) -> bool {
+    let size_alone: &mut [u8] = &mut [];
+    rustix::fs::lgetxattr(directory, c"user.overlay.origin", size_alone).is_ok()
+}
+
 impl Candidate {
+    fn deleted(place: WorkspacePath) -> Self {
+        Self { place, above: None, below: true, is_removed_directory: false }
+    }
+
     /// What is there now, and what would be.
     fn sides(&self, files: &dyn Files) -> Result<BeforeAndAfter, ToolError> {
         let before = if self.below { files.node(&self.place, true)? } else { None };

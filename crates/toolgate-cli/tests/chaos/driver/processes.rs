@@ -2,6 +2,7 @@
 //! others work too.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -19,6 +20,11 @@ use crate::violation::Violation;
 const OBEDIENT: &str = "while IFS= read -r line; do eval \"$line\"; done";
 /// Goes on until it is asked to end.
 const HELD: &str = "trap 'exit 0' TERM; echo rea\"\"dy; while :; do sleep 0.01; done";
+/// The longest that a command may take that isn't in the background, where the default would end it in the middle of a
+/// sequence on a busy machine: its changes would be written at a moment that the model doesn't know.
+const HELD_SECONDS: u64 = 600;
+/// After this time a command is ended, so that the longest step still fits into its own time.
+const END_AFTER: Duration = Duration::from_secs(300);
 /// As many as a session may have, by default.
 const MOST: usize = 8;
 
@@ -43,8 +49,8 @@ impl Driver {
         let Some(process) = reply.payload["process"].as_str().map(str::to_owned) else { return Ok(()) };
         self.remember(id, by, &reply, &Default::default(), vec![]);
         let wanted = Default::default();
-        let command = RunningCommand { server, process, call: reply.call, how, wanted, is_in_place };
-        self.running.insert(id, command);
+        let (call, begun) = (reply.call, Instant::now());
+        self.running.insert(id, RunningCommand { server, process, call, how, wanted, is_in_place, begun });
         self.count("begin");
         self.feed(id, mutations)
     }
@@ -55,8 +61,9 @@ impl Driver {
             self.tally.idle += 1;
             return Ok(());
         };
-        let command = format!("{}; {HELD}", script(mutations));
-        let reply = self.call(by, "shell", json!({ "command": command, "yield_ms": 0 }))?;
+        let (command, begun) = (format!("{}; {HELD}", script(mutations)), Instant::now());
+        let reply =
+            self.call(by, "shell", json!({ "command": command, "yield_ms": 0, "timeout_seconds": HELD_SECONDS }))?;
         let Some(process) = reply.payload["process"].as_str().map(str::to_owned) else {
             hold!(!reply.is_ok(), ProgramAnswers, "A command that waits has ended: {}", reply.raw);
             return Ok(());
@@ -84,9 +91,8 @@ impl Driver {
             false => hold!(changed.is_empty(), NothingElseChanged, "A command on an overlay changed {changed:?}"),
         }
         let wanted = if is_in_place { Default::default() } else { wanted };
-        let server = server_index(by).unwrap_or_default();
-        self.running
-            .insert(id, RunningCommand { server, process, call: reply.call, how: How::Layer, wanted, is_in_place });
+        let (server, call, how) = (server_index(by).unwrap_or_default(), reply.call, How::Layer);
+        self.running.insert(id, RunningCommand { server, process, call, how, wanted, is_in_place, begun });
         self.count("begin");
         Ok(())
     }
@@ -132,6 +138,13 @@ impl Driver {
     /// both, since the file system doesn't say whose they are.
     fn has_others_in_place(&self, command: u32) -> bool {
         self.running.iter().any(|(id, other)| *id != command && other.is_in_place)
+    }
+
+    /// Ends commands whose time would be up soon.
+    pub(super) fn end_old(&mut self) -> Result<(), Violation> {
+        let is_old = |command: &RunningCommand| command.how == How::Layer && command.begun.elapsed() > END_AFTER;
+        let old: Vec<u32> = self.running.iter().filter(|(_, one)| is_old(one)).map(|(id, _)| *id).collect();
+        old.into_iter().try_for_each(|of| self.end(of, false))
     }
 
     pub(super) fn end(&mut self, of: u32, is_stop: bool) -> Result<(), Violation> {
