@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolgate_config::{ConfigPaths, FlagLayer};
 use toolgate_contract::{
@@ -169,6 +169,15 @@ impl TestWorkspace {
     /// A call with fixed ids.
     pub fn call(&self, tool: &str, args: Value) -> Call {
         Call::new(tool, args, self.clock.as_ref())
+    }
+
+    /// Runs a script with the tool `shell`, and these further arguments. Policy can't read what a script is about to touch.
+    pub async fn run_script(&self, script: &str, more: Value) -> Value {
+        self.file("do.sh", script);
+        let mut args = json!({ "command": "sh do.sh" });
+        args.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        let reply = self.perform("shell", args).await;
+        reply.payload.unwrap_or_else(|| panic!("{:?}", reply.error))
     }
 
     /// Makes a call in a new session.

@@ -30,12 +30,7 @@ fn read(world: &TestWorkspace, path: &str) -> String {
 }
 
 async fn shell_with(world: &TestWorkspace, command: &str, more: Value) -> Value {
-    // In a script, policy can't read what the command is about to touch.
-    world.file("do.sh", command);
-    let mut args = json!({ "command": "sh do.sh" });
-    args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    let reply = world.perform("shell", args).await;
-    reply.payload.unwrap_or_else(|| panic!("{:?}", reply.error))
+    world.run_script(command, more).await
 }
 
 /// Undoes the last call that changed anything.

@@ -45,11 +45,11 @@ pub(super) struct ClientSetup {
     pub(super) file: PathBuf,
     /// What to do once it stands there.
     pub(super) next: &'static str,
-    entry: ClientEntry,
+    entry: SetupEntry,
 }
 
 /// The entry, in the client's own format.
-enum ClientEntry {
+enum SetupEntry {
     /// An entry of the object under this key.
     Json { key: &'static str, entry: Value },
     /// A table.
@@ -100,7 +100,7 @@ impl SupportedClient {
         }
     }
 
-    fn entry(self, start: &ServerCommand) -> ClientEntry {
+    fn entry(self, start: &ServerCommand) -> SetupEntry {
         let program = &start.program;
         let args = |workspace: &str| json!(["--workspace", workspace, "serve", "--stdio"]);
         let here = args(&start.workspace.display().to_string());
@@ -108,10 +108,10 @@ impl SupportedClient {
         let anywhere = args(".");
         let opened = args("${workspaceFolder}");
         let stdio = |args: Value| json!({ "type": "stdio", "command": program, "args": args });
-        let json = |key: &'static str, entry: Value| ClientEntry::Json { key, entry };
+        let json = |key: &'static str, entry: Value| SetupEntry::Json { key, entry };
         match self {
             Self::Claude => json("mcpServers", stdio(anywhere)),
-            Self::Codex => ClientEntry::Toml(codex(program, &anywhere)),
+            Self::Codex => SetupEntry::Toml(codex(program, &anywhere)),
             Self::Gemini => json("mcpServers", json!({ "command": program, "args": anywhere, "timeout": 700_000 })),
             Self::Opencode => json("mcp", opencode(program, &anywhere)),
             Self::Copilot => {
@@ -119,7 +119,7 @@ impl SupportedClient {
             }
             Self::Cursor => json("mcpServers", stdio(opened)),
             Self::Vscode => json("servers", stdio(opened)),
-            Self::Goose => ClientEntry::Yaml(goose(program, here)),
+            Self::Goose => SetupEntry::Yaml(goose(program, here)),
             Self::Zed => json("context_servers", json!({ "command": program, "args": here, "env": {} })),
         }
     }
@@ -169,9 +169,9 @@ impl ClientSetup {
     /// The file with the entry in it, and everything else as it was.
     pub(super) fn merged(&self, text: &str) -> MergeOutcome {
         match &self.entry {
-            ClientEntry::Json { key, entry } => into_json(text, key, NAME, entry),
-            ClientEntry::Toml(table) => into_toml(text, "mcp_servers", NAME, table),
-            ClientEntry::Yaml(fields) => into_yaml(text, "extensions", NAME, fields),
+            SetupEntry::Json { key, entry } => into_json(text, key, NAME, entry),
+            SetupEntry::Toml(table) => into_toml(text, "mcp_servers", NAME, table),
+            SetupEntry::Yaml(fields) => into_yaml(text, "extensions", NAME, fields),
         }
     }
 }
