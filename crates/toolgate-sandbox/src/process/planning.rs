@@ -3,6 +3,7 @@
 
 mod git_environment;
 mod landlock_paths;
+mod path_lookup;
 mod protected_paths;
 mod unix_sockets;
 
@@ -10,10 +11,9 @@ use std::ffi::{CString, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
-use rustix::io::Errno;
 use toolgate_contract::{LaunchSpec, NetworkAccess, Streams, Substitute};
 
+use self::path_lookup::PathLookup;
 use super::command_paths::{CommandPaths, start_directory};
 use super::enforcement::Tier;
 use super::error::SandboxError;
@@ -40,29 +40,31 @@ pub(super) fn plan(
     tier: Tier,
     overlays: Vec<OverlayMount>,
 ) -> Result<SandboxPlan, SandboxError> {
-    let writable = required(paths.writable.iter().chain(&paths.own))?;
+    let lookup = PathLookup::default();
+    let writable = required(&lookup, paths.writable.iter().chain(&paths.own))?;
     // Everything that is mounted on top of what is hidden, and in which something may be hidden again.
-    let roots = [required(paths.read_only.iter())?, writable.clone()].concat();
-    let shown = shown(profile, paths, network);
+    let roots = [required(&lookup, paths.read_only.iter())?, writable.clone()].concat();
+    let shown = shown(&lookup, profile, paths, network);
     let (directories, secret): (Vec<PinnedPath>, Vec<PinnedPath>) =
-        paths.secret.iter().filter_map(|path| find(path)).partition(|place| place.directory);
-    let hidden = paths.masked.iter().filter_map(|path| find(path)).chain(directories);
-    let (mut tmpfs_mounts, mut masked) = hidden_paths(profile, hidden, &writable, &shown);
+        paths.secret.iter().filter_map(|path| lookup.find(path)).partition(|place| place.directory);
+    let hidden = paths.masked.iter().filter_map(|path| lookup.find(path)).chain(directories);
+    let (mut tmpfs_mounts, mut masked) = hidden_paths(&lookup, profile, hidden, &writable, &shown);
     let is_in_a_root = |tmpfs: &mut TmpfsMount| !tmpfs.writable && roots.iter().any(|root| is_within(tmpfs, root));
     let late_tmpfs_mounts: Vec<TmpfsMount> = tmpfs_mounts.extract_if(.., is_in_a_root).collect();
-    let (mut pinned, protected) = protected_paths::pinned_and_read_only(&paths.protected, &writable)?;
-    let substitutes: Vec<SubstituteMount> = paths.substitutes.iter().filter_map(substitute_mount).collect();
+    let (mut pinned, protected) = protected_paths::pinned_and_read_only(&lookup, &paths.protected, &writable)?;
+    let substitutes: Vec<SubstituteMount> =
+        paths.substitutes.iter().filter_map(|(path, substitute)| substitute_mount(&lookup, path, substitute)).collect();
     // Their parents are pinned: a hidden path that is renamed would no longer be hidden.
     let hidden =
         secret.iter().chain(substitutes.iter().map(|substitute| &substitute.place)).map(path_of).chain(
             late_tmpfs_mounts.iter().map(|tmpfs| PathBuf::from(std::ffi::OsStr::from_bytes(tmpfs.path.to_bytes()))),
         );
-    pinned.extend(hidden.flat_map(|path| protected_paths::above(&path, &writable)));
+    pinned.extend(hidden.flat_map(|path| protected_paths::above(&lookup, &path, &writable)));
     let granted = || roots.iter().chain(&shown);
-    let (only, links) = readable(profile);
+    let (only, links) = readable(&lookup, profile);
     let has_sockets = profile.unix_sockets == UnixSockets::Private && tier == Tier::Namespaces;
     if has_sockets {
-        masked.extend(unix_sockets::of_host(&tmpfs_mounts, granted(), only.as_deref()));
+        masked.extend(unix_sockets::of_host(&lookup, &tmpfs_mounts, granted(), only.as_deref()));
     }
     let plan = SandboxPlan {
         tier,
@@ -80,11 +82,11 @@ pub(super) fn plan(
         // An overlay has inodes of its own, so no socket of the host can be reached through it.
         watches_connects: has_sockets && overlays.is_empty(),
         overlays,
-        network: network_plan(network),
+        network: network_plan(&lookup, network),
         unix_sockets: profile.unix_sockets,
         limits: profile.limits,
     };
-    Ok(if tier == Tier::Landlock { landlock_paths::without_mounts(plan) } else { plan })
+    Ok(if tier == Tier::Landlock { landlock_paths::without_mounts(&lookup, plan) } else { plan })
 }
 
 /// A plan without any confinement.
@@ -110,42 +112,43 @@ pub(super) fn plan_unconfined(profile: &Profile) -> SandboxPlan {
     }
 }
 
-fn substitute_mount((path, substitute): &(PathBuf, Substitute)) -> Option<SubstituteMount> {
-    let place = find(path).filter(|place| !place.directory)?;
+fn substitute_mount(lookup: &PathLookup, path: &Path, substitute: &Substitute) -> Option<SubstituteMount> {
+    let place = lookup.find(path).filter(|place| !place.directory)?;
     let Substitute { mode, modified, ref content, .. } = *substitute;
     Some(SubstituteMount { place, content: content.to_vec(), mode, modified })
 }
 
 /// How the network namespace is set up for this access.
-fn network_plan(network: &NetworkAccess) -> NetworkPlan {
+fn network_plan(lookup: &PathLookup, network: &NetworkAccess) -> NetworkPlan {
     match network {
         NetworkAccess::Off => NetworkPlan::Off,
         NetworkAccess::Shared => NetworkPlan::Shared,
         NetworkAccess::Listed(listed) => NetworkPlan::Listed {
             listeners: listener_addresses(listed.as_ref()),
-            nameservers: find(Path::new(NAMESERVERS)),
+            nameservers: lookup.find(Path::new(NAMESERVERS)),
         },
     }
 }
 
 /// The paths in hidden directories that can be read nevertheless.
-fn shown(profile: &Profile, paths: &CommandPaths, network: &NetworkAccess) -> Vec<PinnedPath> {
+fn shown(lookup: &PathLookup, profile: &Profile, paths: &CommandPaths, network: &NetworkAccess) -> Vec<PinnedPath> {
     let home = profile.home.iter().flat_map(|home| home.shown.iter().map(|name| home.path.join(name)));
     let resolver = matches!(network, NetworkAccess::Shared).then(|| RESOLVER.into());
-    home.chain(resolver).chain(paths.shown.iter().cloned()).filter_map(|path| find(&path)).collect()
+    home.chain(resolver).chain(paths.shown.iter().cloned()).filter_map(|path| lookup.find(&path)).collect()
 }
 
 /// The directories to mount a tmpfs over, and the paths to mask. A hidden directory that holds something granted gets a tmpfs,
 /// so that what was granted can be mounted on top of it.
 fn hidden_paths(
+    lookup: &PathLookup,
     profile: &Profile,
     hidden: impl Iterator<Item = PinnedPath>,
     writable: &[PinnedPath],
     shown: &[PinnedPath],
 ) -> (Vec<TmpfsMount>, Vec<PinnedPath>) {
-    let private = PRIVATE_DIRECTORIES.iter().filter_map(|path| find(Path::new(path)));
+    let private = PRIVATE_DIRECTORIES.iter().filter_map(|path| lookup.find(Path::new(path)));
     let mut mounts: Vec<TmpfsMount> = private.map(|place| tmpfs_over(place, true, true)).collect();
-    if let Some(home) = profile.home.as_ref().and_then(|home| find(&home.path)) {
+    if let Some(home) = profile.home.as_ref().and_then(|home| lookup.find(&home.path)) {
         mounts.retain(|tmpfs| tmpfs.path != home.path);
         mounts.push(tmpfs_over(home, true, false));
     }
@@ -169,18 +172,21 @@ fn hidden_paths(
 type ReadablePaths = (Option<Vec<PinnedPath>>, Vec<(CString, CString)>);
 
 /// What can be read, without what is in another such path, or private anyway.
-fn readable(profile: &Profile) -> ReadablePaths {
+fn readable(lookup: &PathLookup, profile: &Profile) -> ReadablePaths {
     let Readable::Only(paths) = &profile.readable else { return (None, Vec::new()) };
+    let found: Vec<(&PathBuf, PinnedPath)> = paths.iter().filter_map(|path| Some((path, lookup.find(path)?))).collect();
     let mut only: Vec<PinnedPath> = Vec::new();
-    for place in in_order(paths.iter().filter_map(|path| find(path)).collect()) {
+    for place in in_order(found.iter().map(|(_, place)| place.clone()).collect()) {
         let is_private = PRIVATE_DIRECTORIES.iter().any(|private| path_of(&place).starts_with(private));
         if !is_private && !only.iter().any(|outer| is_inside(&place.path, &outer.path)) {
             only.push(place);
         }
     }
     let c_string = |path: &Path| CString::new(path.as_os_str().as_bytes()).ok();
+    // Whatever isn't found by its own name is a symlink, or behind one.
+    let moved = found.iter().filter(|(path, place)| path_of(place) != **path).map(|(path, _)| *path);
     let linked = |path: &PathBuf| Some((c_string(path)?, rustix::fs::readlink(path, Vec::new()).ok()?));
-    (Some(only), paths.iter().filter_map(linked).collect())
+    (Some(only), moved.filter_map(linked).collect())
 }
 
 /// The command as the sandbox executes it. The sandbox's own variables are set last, so that nothing overrides them.
@@ -235,43 +241,12 @@ fn c_string(bytes: impl Into<Vec<u8>>) -> Result<CString, SandboxError> {
 }
 
 /// The paths that have to exist.
-fn required<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<PinnedPath>, SandboxError> {
-    let found = |path: &PathBuf| pin(path).map_err(|error| SandboxError::Root { path: path.clone(), error });
+fn required<'a>(
+    lookup: &PathLookup,
+    paths: impl Iterator<Item = &'a PathBuf>,
+) -> Result<Vec<PinnedPath>, SandboxError> {
+    let found = |path: &PathBuf| lookup.pin(path).map_err(|error| SandboxError::Root { path: path.clone(), error });
     paths.map(found).collect()
-}
-
-/// A path, if it exists.
-fn find(path: &Path) -> Option<PinnedPath> {
-    pin(path).ok()
-}
-
-/// Resolves the symlinks of a path, and notes which file it names.
-fn pin(path: &Path) -> Result<PinnedPath, Errno> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let (opened, path) = match rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // Without symlinks, a normalized path is the real one.
-        Ok(opened) if is_normalized(path) => {
-            (opened, CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::INVAL)?)
-        }
-        Err(Errno::NOENT) => return Err(Errno::NOENT),
-        // A symlink, or a kernel without openat2: the real path is that of the opened descriptor.
-        _ => {
-            let opened = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
-            let number = std::os::fd::AsRawFd::as_raw_fd(&opened);
-            let path = rustix::fs::readlink(format!("/proc/self/fd/{number}"), Vec::new())?;
-            (opened, path)
-        }
-    };
-    let found = rustix::fs::fstat(&opened)?;
-    let directory = FileType::from_raw_mode(found.st_mode).is_dir();
-    Ok(PinnedPath { path, device: found.st_dev, inode: found.st_ino, directory })
-}
-
-/// Whether a path is absolute and has no `.`, no `..` and no empty component.
-fn is_normalized(path: &Path) -> bool {
-    let bytes = path.as_os_str().as_bytes();
-    let named = |part: &[u8]| !part.is_empty() && part != b"." && part != b"..";
-    bytes.strip_prefix(b"/").is_some_and(|rest| rest.split(|byte| *byte == b'/').all(named))
 }
 
 /// Whether a tmpfs is inside of a root, and isn't the root itself.

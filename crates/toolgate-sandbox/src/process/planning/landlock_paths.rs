@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::super::plan::SandboxPlan;
-use super::{find, in_order, path_of};
+use super::path_lookup::PathLookup;
+use super::{in_order, path_of};
 
 /// The plan where nothing can be mounted: no tmpfs, no masks, and a list of the paths that can be read.
-pub(super) fn without_mounts(mut plan: SandboxPlan) -> SandboxPlan {
+pub(super) fn without_mounts(lookup: &PathLookup, mut plan: SandboxPlan) -> SandboxPlan {
     let as_path = |path: &std::ffi::CString| PathBuf::from(path.to_string_lossy().into_owned());
     let mounts = plan.tmpfs_mounts.iter().chain(&plan.late_tmpfs_mounts);
     let mut hidden: Vec<PathBuf> = mounts.map(|tmpfs| as_path(&tmpfs.path)).collect();
@@ -21,7 +22,7 @@ pub(super) fn without_mounts(mut plan: SandboxPlan) -> SandboxPlan {
     for start in starts {
         collect(&start, &hidden, &mut visible);
     }
-    let mut only: Vec<_> = visible.iter().filter_map(|path| find(path)).collect();
+    let mut only: Vec<_> = visible.iter().filter_map(|path| lookup.find(path)).collect();
     only.append(&mut plan.shown);
     plan.only = Some(in_order(only));
     plan.tmpfs_mounts.clear();

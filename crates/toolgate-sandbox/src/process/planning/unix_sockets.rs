@@ -6,10 +6,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::super::plan::{PinnedPath, TmpfsMount};
-use super::{find, path_of};
+use super::path_lookup::PathLookup;
+use super::path_of;
 
 /// Every socket with a path that a command can see: in what was granted, or else in what can be read and no tmpfs hides.
 pub(super) fn of_host<'a>(
+    lookup: &PathLookup,
     tmpfs_mounts: &[TmpfsMount],
     granted: impl Iterator<Item = &'a PinnedPath>,
     only: Option<&[PinnedPath]>,
@@ -25,7 +27,7 @@ pub(super) fn of_host<'a>(
     };
     let table = sockets_of_machine().unwrap_or_default();
     let paths = table.lines().filter_map(|line| line.find(" /").map(|at| Path::new(&line[at + 1..])));
-    paths.filter(can_be_seen).filter_map(find).filter(|place| !place.directory).collect()
+    paths.filter(can_be_seen).filter_map(|path| lookup.find(path)).filter(|place| !place.directory).collect()
 }
 
 /// The kernel's list. The kernel generates it anew for every `read`, so the buffer is large.

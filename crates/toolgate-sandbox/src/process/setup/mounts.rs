@@ -39,11 +39,12 @@ pub(super) struct MountOutcome {
 pub(super) fn build(plan: &SandboxPlan) -> Result<MountOutcome, SetupFault> {
     let root = open_no_links(c"/").during(SetupStep::DetachMounts)?;
     mount::make_private(root.as_fd()).during(SetupStep::DetachMounts)?;
-    // Taken before anything is hidden or read-only.
-    let shown = copies(&plan.shown)?;
+    // Taken before anything is read-only.
     let writable = writable_copies(plan)?;
     let devices = devices::copies()?;
     mount::set(root.as_fd(), READ_ONLY | NO_SETUID | NO_DEVICES).during(SetupStep::MakeReadOnly)?;
+    // Taken before anything is hidden. A copy has the attributes of its origin, so these are read-only.
+    let shown = copies(&plan.shown)?;
     let (own_proc, proc) = match own_proc()? {
         Some(proc) => (true, Some(proc)),
         // The host's stays, or is attached to the new root.
@@ -56,9 +57,6 @@ pub(super) fn build(plan: &SandboxPlan) -> Result<MountOutcome, SetupFault> {
     devices::build(devices, plan.limits.temporary_bytes)?;
     for tmpfs in &plan.tmpfs_mounts {
         mount_tmpfs(tmpfs, plan.limits.temporary_bytes)?;
-    }
-    for (place, copy) in plan.shown.iter().zip(&shown) {
-        mount::set(copy.as_fd(), READ_ONLY | NO_SETUID | NO_DEVICES).during_on(SetupStep::AttachRoot, &place.path)?;
     }
     let granted = || plan.shown.iter().zip(&shown).chain(plan.writable.iter().zip(&writable));
     for (place, copy) in granted().filter(|(place, _)| !plan.is_in_late_tmpfs(place)) {
@@ -173,8 +171,11 @@ pub(super) fn make_mount_point(path: &CStr, directory: bool) -> Result<OwnedFd, 
         Err(Errno::NOENT) => {}
         other => return other,
     }
-    make_parents(path)?;
-    if directory { make_directory(path) } else { make_file(path) }
+    let make = if directory { make_directory } else { make_file };
+    match make(path) {
+        Err(Errno::NOENT) => make_parents(path).and_then(|()| make(path)),
+        other => other,
+    }
 }
 
 /// Creates what is missing of the directories above a path.
@@ -237,11 +238,9 @@ fn own_proc() -> Result<Option<OwnedFd>, SetupFault> {
     }
 }
 
-/// A detached bind mount of the host's `/proc`, read-only.
+/// A detached bind mount of the host's `/proc`, read-only as everything of the host is by now.
 fn host_proc() -> Result<OwnedFd, SetupFault> {
-    let copy = open_no_links(c"/proc").and_then(|opened| copy_tree(&opened)).during(SetupStep::MountProc)?;
-    mount::set(copy.as_fd(), READ_ONLY | NO_SETUID | NO_DEVICES).during(SetupStep::MountProc)?;
-    Ok(copy)
+    open_no_links(c"/proc").and_then(|opened| copy_tree(&opened)).during(SetupStep::MountProc)
 }
 
 /// Attaches the sandbox's `/proc`, or the host's. In a root that wasn't changed, the host's is there already, read-only.
@@ -250,7 +249,8 @@ fn attach_proc(proc: Option<&OwnedFd>) -> Result<(), SetupFault> {
     proc.map_or(Ok(()), |proc| attach_at(proc, &target)).during(SetupStep::MountProc)
 }
 
-/// Replaces the root by a tmpfs with bind mounts of what was granted (`pivot_root`), and unmounts the old root.
+/// Replaces the root by a tmpfs with bind mounts of what was granted (`pivot_root`), and unmounts the old root, which is
+/// read-only by now, and so are its copies.
 fn change_root(only: &[PinnedPath], links: &[(std::ffi::CString, std::ffi::CString)]) -> Result<(), SetupFault> {
     let granted = copies(only)?;
     let root = new_tmpfs(c"755", Some(MOUNT_POINTS_BYTES)).during(SetupStep::ChangeRoot)?;
@@ -265,7 +265,6 @@ fn change_root(only: &[PinnedPath], links: &[(std::ffi::CString, std::ffi::CStri
         rustix::fs::symlink(target.as_c_str(), path.as_c_str()).during_on(SetupStep::ChangeRoot, path)?;
     }
     for (place, copy) in only.iter().zip(granted) {
-        mount::set(copy.as_fd(), READ_ONLY | NO_SETUID | NO_DEVICES).during_on(SetupStep::ChangeRoot, &place.path)?;
         attach_creating_target(&copy, place)?;
     }
     Ok(())
