@@ -2,7 +2,9 @@
 //! size. The oldest contents are evicted first; undoing a change whose content was evicted fails with a message that
 //! says so.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -24,8 +26,8 @@ pub struct BlobStore {
     durability: Durability,
     /// The stored size as far as it is known; other processes may add to it.
     stored: Mutex<Option<u64>>,
-    /// Hashes of contents that a change in progress needs.
-    pinned: Mutex<Vec<String>>,
+    /// Hashes of contents that changes in progress need, and how many of them do.
+    pinned: Mutex<HashMap<String, usize>>,
 }
 
 /// Protects contents from eviction while it lives.
@@ -36,10 +38,13 @@ pub struct BlobPin<'a> {
 
 impl Drop for BlobPin<'_> {
     fn drop(&mut self) {
-        let mut pinned = self.contents.pinned();
-        for hash in &self.hashes {
-            if let Some(index) = pinned.iter().position(|other| other == hash) {
-                pinned.swap_remove(index);
+        let mut pinned = self.contents.pinned.lock();
+        for hash in self.hashes.drain(..) {
+            if let Entry::Occupied(mut users) = pinned.entry(hash) {
+                *users.get_mut() -= 1;
+                if *users.get() == 0 {
+                    users.remove();
+                }
             }
         }
     }
@@ -71,12 +76,9 @@ impl BlobStore {
     pub fn pin(&self, changes: &[Change]) -> BlobPin<'_> {
         let hashes: Vec<String> =
             changes.iter().filter_map(|change| Some(change.after.as_ref()?.sha256.clone())).collect();
-        self.pinned().extend(hashes.iter().cloned());
+        let mut pinned = self.pinned.lock();
+        hashes.iter().for_each(|hash| *pinned.entry(hash.clone()).or_default() += 1);
         BlobPin { contents: self, hashes }
-    }
-
-    fn pinned(&self) -> MutexGuard<'_, Vec<String>> {
-        self.pinned.lock()
     }
 
     /// Stores content under its hash.
@@ -182,12 +184,13 @@ impl BlobStore {
     /// Evicts the oldest contents until a fifth of the quota is free again. The newest content and protected contents
     /// always stay; a newest content that is larger than the quota evicts nothing else.
     fn evict(&self) -> Result<u64, JournalError> {
-        let (mut entries, pinned) = (self.entries()?, self.pinned().clone());
+        let mut entries = self.entries()?;
+        let pinned = self.pinned.lock();
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.modified));
         let (mut total, mut counted, room) = (0, 0, self.room());
         for (index, entry) in entries.iter().enumerate() {
             let is_newest = index == 0;
-            if !is_newest && counted + entry.bytes > room && !pinned.contains(&entry.name) {
+            if !is_newest && counted + entry.bytes > room && !pinned.contains_key(&entry.name) {
                 self.directory.remove(&entry.name)?;
                 continue;
             }

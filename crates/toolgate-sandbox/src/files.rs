@@ -16,6 +16,7 @@ pub(crate) mod overlay_diff;
 pub(crate) mod read_directory;
 pub(crate) mod resolve;
 pub(crate) mod root;
+mod sparse_reader;
 pub(crate) mod stat;
 pub(crate) mod substitutes;
 pub(crate) mod suspended_modes;

@@ -8,6 +8,8 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use toolgate_contract::{FileMetadata, FileOwner, FileState, LINK_MODE, sha256, sha256_of};
 
+use crate::files::sparse_reader::SparseReader;
+
 /// Examines a name in a directory; none if it doesn't exist.
 pub(crate) fn look(directory: BorrowedFd<'_>, name: &[u8], hashed: bool) -> Result<Option<FileMetadata>, Errno> {
     let found = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -19,7 +21,9 @@ pub(crate) fn look(directory: BorrowedFd<'_>, name: &[u8], hashed: bool) -> Resu
         _ => None,
     };
     let sha256 = match (&file, FileType::from_raw_mode(found.st_mode)) {
-        (Some(file), _) => sha256_of(file).map_err(|error| crate::files::change_writer::errno(&error))?.0,
+        (Some(file), _) => {
+            sha256_of(SparseReader::new(file)).map_err(|error| crate::files::change_writer::errno(&error))?.0
+        }
         (None, FileType::Symlink) => sha256(rustix::fs::readlinkat(directory, name, Vec::new())?.into_bytes()),
         (None, _) => sha256(""),
     };
