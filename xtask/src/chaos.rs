@@ -72,6 +72,6 @@ pub(crate) fn run(options: &ChaosOptions) -> Result<()> {
     line.run()
 }
 
-/// The test that reads these variables.
-const TEST: &str =
-    "cargo test --locked --package toolgate-cli --test chaos -- --ignored --exact --nocapture runs::long";
+/// The test that reads these variables. With `--workspace`, third-party crates have the features that the other tests use,
+/// so none is compiled twice; `--test` still builds only this one.
+const TEST: &str = "cargo test --locked --workspace --test chaos -- --ignored --exact --nocapture runs::long";

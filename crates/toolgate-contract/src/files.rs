@@ -122,6 +122,12 @@ pub trait HiddenPaths: Send + Sync {
         false
     }
 
+    /// Whether this path is hidden only because files of such a name hold secrets: nobody has said that tools must not write
+    /// there, and nothing runs or loads it.
+    fn hides_as_secret(&self, _place: &WorkspacePath) -> bool {
+        false
+    }
+
     /// The denial to report for a command that opened a hidden path, which is displayed as `shown`.
     fn denial(&self, _place: &WorkspacePath, shown: &str) -> Denial {
         Denial::of_decoy(shown, ErrorCode::SensitivePath, "Policy hides it from tools.", None)

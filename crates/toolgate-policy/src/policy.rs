@@ -170,6 +170,15 @@ impl Policy {
             && !self.denied[access as usize].is_match(&place.path)
     }
 
+    /// Whether tools must not see this path for one reason alone: files of such a name hold secrets. What no exception lifts,
+    /// or a rule denies, is hidden for another reason.
+    pub fn hides_as_secret(&self, place: &WorkspacePath) -> bool {
+        let holds_secrets = |entry: &SensitivePath| entry.code == ErrorCode::SensitivePath && !entry.fixed;
+        let hit = find_sensitive(Access::Read, place, &self.excepts);
+        hit.is_some_and(|hit| holds_secrets(SENSITIVE_PATHS.entry(hit)))
+            && !self.denied.iter().any(|denied| denied.is_match(&place.path))
+    }
+
     /// The denial to report for a command that opened this hidden path, written as `shown`: the rule and the reason.
     pub fn denial_of(&self, place: &WorkspacePath, shown: &str) -> Denial {
         let entry = find_sensitive(Access::Read, place, &self.excepts).map(|hit| (hit, SENSITIVE_PATHS.entry(hit)));
@@ -268,6 +277,10 @@ impl HiddenPaths for Policy {
         self.hides(access, place)
     }
 
+    fn hides_as_secret(&self, place: &WorkspacePath) -> bool {
+        self.hides_as_secret(place)
+    }
+
     fn denial(&self, place: &WorkspacePath, shown: &str) -> Denial {
         self.denial_of(place, shown)
     }
@@ -302,6 +315,21 @@ mod tests {
         ] {
             assert_eq!(hides(Access::Read, path), read, "read {path}");
             assert_eq!(hides(Access::Write, path), write, "write {path}");
+        }
+    }
+
+    #[test]
+    fn what_only_its_name_says_is_told_from_what_a_rule_denies() {
+        let policy = policy("rules = [{ decision = 'deny', path = 'prod/**', access = ['write'] }]");
+        for (path, is_secret) in [
+            (".env", true),
+            ("deep/server.key", true),
+            ("prod/.env", false),
+            (".toolgate/runs", false),
+            (".git/config", false),
+            ("src/main.rs", false),
+        ] {
+            assert_eq!(policy.hides_as_secret(&WorkspacePath::in_workspace(path)), is_secret, "{path}");
         }
     }
 

@@ -24,7 +24,7 @@ pub(crate) struct SensitivePath {
     #[serde(default = "sensitive_path")]
     pub(crate) code: ErrorCode,
     #[serde(default)]
-    fixed: bool,
+    pub(crate) fixed: bool,
     #[serde(default)]
     own: bool,
     #[serde(default)]

@@ -3,11 +3,13 @@
 //! character boundaries.
 
 mod payload;
+mod shorten_lists;
 
 use std::borrow::Cow;
 use std::fmt;
 
 use memchr::memchr_iter;
+use toolgate_contract::ArtifactRef;
 
 pub use payload::{PayloadCut, trim_payload};
 
@@ -53,6 +55,13 @@ struct StoredRemainder {
     lines: usize,
     /// Bytes that are missing already.
     bytes: usize,
+}
+
+impl StoredRemainder {
+    /// Nothing is missing yet; this artifact has the complete text.
+    fn in_artifact(artifact: &ArtifactRef) -> Self {
+        Self { advice: format!("artifact {} has all of it", artifact.id), ..Self::default() }
+    }
 }
 
 /// Cuts `text` as [`trim_text`] does. If a part is missing already, more than `limits` must be present on both sides of

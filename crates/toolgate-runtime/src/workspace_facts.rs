@@ -40,6 +40,10 @@ impl HiddenPaths for ContentHiddenPaths {
         self.policy.hides_as_possible_key(Access::Read, place)
     }
 
+    fn hides_as_secret(&self, place: &WorkspacePath) -> bool {
+        self.policy.hides_as_secret(place)
+    }
+
     fn denial(&self, place: &WorkspacePath, shown: &str) -> Denial {
         self.policy.denial_of(place, shown)
     }

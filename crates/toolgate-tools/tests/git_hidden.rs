@@ -76,6 +76,27 @@ async fn commands_see_committed_files_as_git_has_them() {
     }
 }
 
+/// A key store may have megabytes; it is seen as a small file is, on an overlay and in place.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_committed_file_is_seen_as_git_has_it() {
+    let large = |word: &str| format!("{word}\n").repeat(3 * 1024 * 1024 / (word.len() + 1));
+    for in_place in [false, true] {
+        let world = world();
+        world.file("store.p12", large("committed")).file("changed.p12", large("committed too"));
+        world.git(&["add", "-f", "store.p12", "changed.p12"]);
+        world.git(&["commit", "-q", "-m", "stores"]);
+        let mine = large("changed since") + "then\n";
+        world.file("changed.p12", &mine);
+        let command = "head -qn 1 *.p12; git status --porcelain; echo two >> a.txt; git add -A; git commit -qm two";
+        let payload = shell_with(&world, command, json!({ "stdin": in_place, "yield_ms": 600_000 })).await;
+        let seen = json!("committed too\ncommitted\n");
+        assert_eq!((&payload["exit_code"], &payload["stdout"]), (&json!(0), &seen), "in place: {in_place}");
+        assert_eq!(payload["changes"]["kept_aside"], Value::Null, "in place: {in_place}");
+        assert!(!has_decoy(&world) && read(&world, "changed.p12") == mine, "in place: {in_place}");
+        assert_eq!(world.git(&["status", "--porcelain"]), " M changed.p12\n", "in place: {in_place}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn git_moves_a_committed_file_between_branches() {
     let world = world();

@@ -265,6 +265,25 @@ async fn what_somebody_else_made_of_a_planted_file_is_theirs_and_keeps_no_other_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_persons_new_secrets_stay_beside_a_command_in_place_and_what_a_rule_denies_does_not() {
+    let rules = "preset = 'full'\nrules = [{ decision = 'deny', path = 'prod/**' }]";
+    let world = TestWorkspace::new(toolgate_tools::all(), rules).confined();
+    let session = world.session();
+    // Policy can't read what the script will write.
+    let script = "p=pro; mkdir -p ${p}d; echo evil > ${p}d/.env; echo evil > ${p}d/app; echo fine > fine.txt";
+    let answer = beside(&world, &session, script, async || {
+        std::fs::write(world.path().join(".env"), "TOKEN=mine\n").unwrap();
+    })
+    .await;
+    assert_eq!(read(&world, ".env").as_deref(), Some("TOKEN=mine\n"), "{answer}");
+    assert!(answer["changes"]["notes"].to_string().contains("`.env` is new and stays"), "{answer}");
+    assert_eq!(aside(&answer), ["prod", "prod/.env", "prod/app"], "{answer}");
+    assert!(!world.path().join("prod").exists(), "{answer}");
+    assert_eq!(read(&world, "fine.txt").as_deref(), Some("fine\n"));
+    session.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_planted_file_that_is_larger_than_everything_kept_for_undo_is_put_back_too() {
     let world = TestWorkspace::new(toolgate_tools::all(), "preset = 'full'\n[undo]\nquota_bytes = 100000").confined();
     world.file(".vscode/settings.json", "mine").file(".git/hooks/update", "kept");

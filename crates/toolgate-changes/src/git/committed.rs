@@ -21,8 +21,9 @@ use super::tracked_path::TrackedPath;
 
 /// The largest index that is read.
 const MAX_INDEX_BYTES: u64 = 256 * 1024 * 1024;
-/// The largest hidden file that is compared with its committed version.
-const MAX_FILE_BYTES: u64 = 1024 * 1024;
+/// The largest hidden file that is compared with its committed version; a larger one stays hidden, as a file that git finds
+/// changed. Key stores and recorded sessions may have megabytes.
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 /// The most entries of a hidden directory that are looked at one by one. With more, all of it stays hidden.
 const MAX_ENTRIES: usize = 20_000;
 /// A hidden directory with a longer path stays hidden: the paths in it may be longer than the kernel takes.

@@ -60,13 +60,21 @@ impl ChangeSelector {
         choice
     }
 
-    /// Decides about changes that were made in place: those to quarantine have to be reverted.
+    /// Decides about changes that were made in place: those to quarantine have to be reverted. A new file whose name says that
+    /// it holds secrets stays: nobody can tell whether the command made it or a person beside it, whose `.env` must not
+    /// vanish. One that was there before is mounted over, so the command can't have changed it.
     pub(crate) fn select_in_place(&self, changes: Vec<Change>) -> ChangeSelection {
         let new_content = |place: &WorkspacePath, max_bytes: u64| self.files.content(place, max_bytes);
         let scanner = AutoloadScanner::new(changes.iter(), &new_content, self.files.as_ref());
         let differences = changes.iter().cloned().map(|change| Difference { change, is_stale: false }).collect();
         let removed = self.removed_repositories(changes.iter(), &new_content, &|_| false, true);
-        self.select(differences, &scanner, &new_content, &|_| false, &ClosedDirectories::default(), &removed)
+        let is_new_secret =
+            |change: &Change| change.before.is_none() && self.hidden_paths.hides_as_secret(&change.place);
+        let mut choice =
+            self.select(differences, &scanner, &new_content, &is_new_secret, &ClosedDirectories::default(), &removed);
+        let new_secrets = choice.chosen.iter().filter(|change| is_new_secret(change) && !is_directory(&change.after));
+        choice.notes.extend(new_secrets.map(|change| format!("`{}` {NEW_SECRET}", change.path)));
+        choice
     }
 
     fn removed_repositories<'c>(
@@ -80,20 +88,21 @@ impl ChangeSelector {
         RemovedRepositories::new(changes, &is_denied, self.files.as_ref(), in_place)
     }
 
-    /// `is_moved` says whether a change only moves a hidden file from one committed version to another.
+    /// `is_allowed` says whether a change of a hidden path is allowed all the same: on an overlay, if it only moves the file from
+    /// one committed version to another.
     fn select(
         &self,
         differences: Vec<Difference>,
         scanner: &AutoloadScanner<'_>,
         new_content: &NewContent<'_>,
-        is_moved: &dyn Fn(&Change) -> bool,
+        is_allowed: &dyn Fn(&Change) -> bool,
         closed: &ClosedDirectories,
         removed: &RemovedRepositories,
     ) -> ChangeSelection {
         let decoys = DecoyGuard::new(differences.iter().map(|one| &one.change), new_content);
         let is_denied = |change: &Change| {
             let is_harmless = scanner.is_harmless_git_file(change);
-            self.is_denied(change, new_content) && !is_harmless && !is_moved(change) && !removed.goes(change)
+            self.is_denied(change, new_content) && !is_harmless && !is_allowed(change) && !removed.goes(change)
         };
         let refused = |change: &Change| match decoys.reason(change) {
             None => removed.stays(change).then_some(REPOSITORY_STAYS),
@@ -133,6 +142,8 @@ impl ChangeSelector {
 const MAX_CERTIFICATE_BYTES: u64 = 4 * 1024 * 1024;
 
 const STALE: &str = "another program changed it while the command ran, and that version stays";
+const NEW_SECRET: &str = "is new and stays. Policy hides such files from tools, and it isn't known whether the command made it or \
+                          somebody else did meanwhile.";
 const DENIED: &str = "policy blocks changes to this path";
 const IN_USE: &str = "it would replace a directory in which something stays";
 const REPOSITORY_STAYS: &str = "a repository is removed together with its worktree, as a whole, or not at all: tools don't remove \

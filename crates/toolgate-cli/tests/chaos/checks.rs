@@ -55,6 +55,19 @@ pub(crate) fn meets_protected(before: &Tree, wanted: &TreeDiff, is_in_place: boo
     })
 }
 
+/// Whether a script copies a directory of which commands see nothing, or one that holds such a directory: the copy is empty
+/// there.
+pub(crate) fn copies_hidden(before: &Tree, script: &[Mutation], is_root: bool) -> bool {
+    let copied = |mutation: &Mutation| match mutation {
+        Mutation::Copy(from, _) => Some(from.clone()),
+        _ => None,
+    };
+    script.iter().filter_map(copied).any(|from| {
+        let is_in_copy = |path: &TreePath| *path == from || path.is_in(&from) || from.is_in(path);
+        before.iter().any(|(path, node)| is_hidden(path, node, is_root) && is_in_copy(path))
+    })
+}
+
 /// Whether a script links a file from one mount of the sandbox into another, which the kernel refuses: directories above what
 /// is protected or hidden are mounts, so that nobody moves them away. A move between mounts is a copy and a removal, as between
 /// two disks, and leaves half of it where a mode keeps `mv` out; a rename would have been refused as a whole.

@@ -20,6 +20,7 @@ mod server;
 mod setting;
 mod shrink;
 mod side_by_side;
+mod stored_payload;
 mod tree;
 mod tree_path;
 mod twin;

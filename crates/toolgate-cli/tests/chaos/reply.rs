@@ -1,9 +1,11 @@
 //! What a reply says, whether a server or the program on the command line gave it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use serde_json::Value;
 
+use crate::stored_payload::restored;
 use crate::tree_path::TreePath;
 
 /// The reply to a call.
@@ -59,11 +61,11 @@ impl FoldedDirectory {
 }
 
 impl Reply {
-    /// A reply as `toolgate --json` prints it.
-    pub(crate) fn of_program(raw: Value) -> Self {
+    /// A reply as `toolgate --json` prints it. What was cut from it is read from the artifacts in the directory of `runs`.
+    pub(crate) fn of_program(raw: Value, runs: &Path) -> Self {
         Self {
             call: text(&raw["tool_call_id"]),
-            payload: raw["payload"].clone(),
+            payload: restored(raw["payload"].clone(), &raw, runs),
             error: error(&raw["error"]),
             files_changed: texts(&raw["artifacts"]["files_changed"]),
             is_cut: raw["artifacts"].get("more_files_changed").is_some(),
@@ -72,12 +74,12 @@ impl Reply {
         }
     }
 
-    /// A reply as the result of `tools/call`.
-    pub(crate) fn of_server(raw: Value) -> Self {
+    /// A reply as the result of `tools/call`. What was cut from it is read from the artifacts in the directory of `runs`.
+    pub(crate) fn of_server(raw: Value, runs: &Path) -> Self {
         let about = &raw["_meta"];
         Self {
             call: text(&about["toolgate/call"]),
-            payload: toolgate_testkit::mcp::payload(&raw),
+            payload: restored(toolgate_testkit::mcp::payload(&raw), &raw, runs),
             error: error(&about["toolgate/error"]),
             files_changed: texts(&about["toolgate/files_changed"]),
             is_cut: about.get("toolgate/more_files_changed").is_some(),

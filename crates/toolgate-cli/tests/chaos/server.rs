@@ -17,6 +17,8 @@ pub(crate) struct Server {
     process: Pid,
     /// Where it writes its warnings.
     errors: PathBuf,
+    /// Where it stores what a reply leaves out.
+    runs: PathBuf,
 }
 
 impl Server {
@@ -30,11 +32,11 @@ impl Server {
         let wait = move || child.wait().unwrap().code().unwrap_or(-1);
         let mut client = McpClient::connect(input, output, wait, false, json!({}));
         client.initialize();
-        Self { client, process, errors }
+        Self { client, process, errors, runs: world.state("runs") }
     }
 
     pub(crate) fn call(&mut self, tool: &str, args: Value) -> Reply {
-        Reply::of_server(self.client.call(tool, args))
+        Reply::of_server(self.client.call(tool, args), &self.runs)
     }
 
     /// Asks for a call and doesn't wait for the reply. Gives the number of the request.

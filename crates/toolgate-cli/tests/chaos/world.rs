@@ -148,7 +148,8 @@ impl World {
     pub(crate) fn reply(&self, args: &[&str]) -> Reply {
         let output = self.run(&[&["--json"], args].concat());
         let reply: Result<Value, _> = serde_json::from_slice(&output.stdout);
-        Reply::of_program(reply.unwrap_or_else(|_| panic!("{args:?} prints no reply: {}", said(&output))))
+        let reply = reply.unwrap_or_else(|_| panic!("{args:?} prints no reply: {}", said(&output)));
+        Reply::of_program(reply, &self.state("runs"))
     }
 
     /// Runs a script as commands run in the sandbox: root has no more rights there than the owner of the files.

@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use toolgate_testkit::wait_until;
 
+use crate::mcp::client;
 use crate::world::{Said, World};
 
 fn mode(path: &Path) -> u32 {
@@ -136,6 +138,38 @@ fn directories_that_a_command_closes_in_place_are_recorded_and_keep_their_modes(
     undo_last(&run);
     assert_eq!([mode(&world.workspace().join("dir")), mode(&world.workspace().join("other"))], [0o755, 0o755]);
     assert_eq!(world.read("dir/sub/f"), "1\n");
+}
+
+/// What one command was found to have changed becomes the baseline of the others, so it is looked at again when the next
+/// one starts.
+#[test]
+fn commands_start_while_another_one_in_place_keeps_its_owner_out_of_a_directory() {
+    let waits = "until [ -e end ]; do sleep 0.02; done";
+    let world = World::new().file("dir/f", "1\n").file("waits.sh", &format!("touch begun; {waits}"));
+    let world = world.file("closes.sh", &format!("echo 2 > dir/f; chmod 640 dir; touch closed; {waits}"));
+    let program = world.program_of_ordinary_user();
+    let mut server = client::connect(program(), &["--preset", "full"], false, json!({}));
+    server.initialize();
+    let mut begin = |script: &str| {
+        let started = server.call("shell", json!({ "command": format!("sh {script}"), "background": true }));
+        started["structuredContent"]["process"].clone()
+    };
+    let appears = |name: &str| wait_until(name, || world.workspace().join(name).exists());
+    let waiting = begin("waits.sh");
+    appears("begun");
+    let closing = begin("closes.sh");
+    appears("closed");
+    let third = server.call("shell", json!({ "command": "echo 3 > third", "stdin": true }));
+    assert_eq!(third["structuredContent"]["exit_code"], 0, "{third}");
+    assert_eq!((world.read("third").as_str(), mode(&world.workspace().join("dir"))), ("3\n", 0o640));
+    world.put(&world.workspace().join("end"), "");
+    for process in [waiting, closing] {
+        let wait = json!({ "action": "wait", "process": process, "timeout_ms": 300_000 });
+        wait_until("both commands end", || {
+            server.call("process", wait.clone())["structuredContent"]["running"] == false
+        });
+    }
+    assert_eq!((server.end(), mode(&world.workspace().join("dir"))), (0, 0o640));
 }
 
 #[test]

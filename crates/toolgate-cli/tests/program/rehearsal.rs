@@ -46,6 +46,24 @@ fn a_rehearsal_shows_the_diff_and_its_commit_makes_exactly_that_change_once() {
     assert!(!world.workspace().join("new.txt").exists() && !world.workspace().join("big").exists());
 }
 
+/// Without the handle nobody could commit the rehearsal.
+#[test]
+fn a_rehearsal_of_many_long_paths_still_has_its_handle_exit_code_and_output() {
+    let world = world();
+    let name = "n".repeat(200);
+    let deep = format!("for i in $(seq 15); do mkdir {name}; cd {name}; done");
+    let payload = rehearse(&world, &format!("{deep}; for i in $(seq 40); do echo $i > f$i; done; echo done; exit 3"));
+    assert_eq!((&payload["exit_code"], &payload["stdout"]), (&json!(3), &json!("done\n")), "{payload}");
+    assert_eq!(payload["changes"]["created"], 55, "{payload}");
+    assert!(payload["changes"]["paths"].as_array().is_some_and(|paths| !paths.is_empty()), "{payload}");
+    let said = world.run(&["commit", payload["changes"]["rehearsal"].as_str().unwrap()]);
+    assert_eq!(
+        (said.code, world.read(&format!("{}f40", format!("{name}/").repeat(15)))),
+        (0, "40\n".into()),
+        "{said:?}"
+    );
+}
+
 #[test]
 fn a_commit_brings_nothing_back_that_a_person_removed() {
     let world = world();

@@ -82,6 +82,13 @@ impl World {
 
     /// Hands everything over to an ordinary user, where we are root, and gives what runs the program as that one.
     pub(crate) fn as_ordinary_user(&self) -> impl Fn(&[&str]) -> Said {
+        let program = self.program_of_ordinary_user();
+        move |args| Said::from(program().args(args).output().unwrap())
+    }
+
+    /// Hands everything over to an ordinary user, where we are root, and gives commands that start the program as that
+    /// one.
+    pub(crate) fn program_of_ordinary_user(&self) -> impl Fn() -> Command {
         const NOBODY: u32 = 65_534;
         let is_root =
             std::fs::metadata("/proc/self").is_ok_and(|found| std::os::unix::fs::MetadataExt::uid(&found) == 0);
@@ -98,13 +105,13 @@ impl World {
             hand_over(&path).unwrap();
             left.extend(std::fs::read_dir(&path).into_iter().flatten().map(|entry| entry.unwrap().path()));
         }
-        move |args| {
+        move || {
             let mut command = self.command(program.to_str().unwrap());
             if is_root {
                 std::os::unix::process::CommandExt::gid(&mut command, NOBODY);
                 std::os::unix::process::CommandExt::uid(&mut command, NOBODY);
             }
-            Said::from(command.args(args).output().unwrap())
+            command
         }
     }
 

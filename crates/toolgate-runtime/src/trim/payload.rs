@@ -1,15 +1,19 @@
 //! Cuts a reply's payload to the limits and stores every cut text in full. The texts share one budget: the largest are
-//! cut first, to a common size, so that a long log doesn't displace a short error message. A payload whose structure is
-//! too large is stored as one artifact and shown as a preview.
+//! cut first, to a common size, so that a long log doesn't displace a short error message. A payload with too many
+//! entries or too many long texts is stored as one artifact; the reply keeps its fields and the beginning of its lists,
+//! because fields such as an exit code or a handle are what the caller goes on with.
 
 use memchr::memchr_iter;
 use serde_json::{Value, json};
 use toolgate_contract::{ArtifactRef, OmittedText, ToolError, Truncated};
 
+use super::shorten_lists::{OmittedEntries, shorten_lists};
 use super::{StoredRemainder, TrimLimits, TrimmedText, count_lines, fits, trim_with_rest};
 
 /// With more texts to cut than this, the payload is stored as one artifact: nobody wants to open dozens.
 const MAX_CUTS: usize = 16;
+/// A text of at most so many bytes is never cut to make room for others: it may be a handle or a name.
+const SHORT_TEXT: usize = 64;
 
 /// What was cut from a payload, and where it is stored.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,31 +39,57 @@ pub fn trim_payload(
     if TrimBudget::in_all(limits).fits(payload) {
         return Ok(None);
     }
-    let mut survey = PayloadSurvey::default();
-    survey.visit(payload, &mut String::new(), limits.line_chars);
-    let caps = TrimLimits {
-        bytes: common_cap(survey.texts.iter().map(|text| text.bytes), limits.bytes),
-        lines: common_cap(survey.texts.iter().map(|text| text.lines), limits.lines),
-        ..*limits
-    };
-    let to_cut: Vec<&PayloadText> = survey.texts.iter().filter(|text| text.exceeds(&caps)).collect();
-    let needs_preview = survey.structure > limits.bytes || to_cut.len() > MAX_CUTS;
-    if needs_preview && let Some(outcome) = preview(payload, limits, store)? {
-        return Ok(Some(outcome));
+    let survey = PayloadSurvey::of(payload, limits);
+    if survey.structure > limits.bytes || survey.to_cut().count() > MAX_CUTS {
+        return trim_whole(payload, limits, store).map(Some);
     }
-    let (mut outcome, mut shown) = (PayloadCutBuilder::default(), Vec::new());
-    for text in to_cut {
-        if let Some(Value::String(full)) = payload.pointer(&text.pointer) {
-            let cut = cut(full, &text.pointer, &caps, store)?;
-            shown.extend(cut.map(|(stored, trimmed)| (&text.pointer, outcome.add(stored, trimmed))));
-        }
+    let mut outcome = PayloadCutBuilder::default();
+    let shown = outcome.cut_texts(payload, &survey, None, store)?;
+    show(payload, shown);
+    Ok(outcome.finish())
+}
+
+/// Stores the entire payload as one artifact, then leaves the beginnings of its lists and cuts its texts. The fields
+/// stay, whatever the size of their neighbours.
+fn trim_whole(payload: &mut Value, limits: &TrimLimits, store: &mut TextStore<'_>) -> Result<PayloadCut, ToolError> {
+    let full = serde_json::to_string_pretty(payload)
+        .map_err(|fault| ToolError::internal(format!("The payload couldn't be written as JSON: {fault}.")))?;
+    let OmittedText { artifact, .. } = store(&full, "")?;
+    let whole = ArtifactRef { field: Some(String::new()), mime: "application/json".to_owned(), ..artifact };
+    let mut shortened = payload.clone();
+    let omitted = shorten_lists(&mut shortened, limits);
+    let survey = PayloadSurvey::of(&shortened, limits);
+    if survey.structure > limits.bytes || survey.to_cut().filter(|text| !text.is_in_list).count() > MAX_CUTS {
+        let (preview, cut) = preview(&full, limits, whole);
+        *payload = preview;
+        return Ok(cut);
     }
+    let mut outcome = PayloadCutBuilder::default();
+    let shown = outcome.cut_texts(&shortened, &survey, Some(&whole), store)?;
+    show(&mut shortened, shown);
+    outcome.leave_out(&omitted);
+    name_omitted(&mut shortened, &omitted);
+    *payload = shortened;
+    outcome.refs.insert(0, whole.clone());
+    outcome.truncated.artifact = Some(whole.id);
+    Ok(PayloadCut { truncated: outcome.truncated, refs: outcome.refs })
+}
+
+/// Replaces texts by what is shown of them.
+fn show(payload: &mut Value, shown: Vec<(String, String)>) {
     for (pointer, text) in shown {
-        if let Some(field) = payload.pointer_mut(pointer) {
+        if let Some(field) = payload.pointer_mut(&pointer) {
             *field = Value::String(text);
         }
     }
-    Ok(outcome.finish())
+}
+
+/// Says in the payload which lists are shown in part. A payload that is a list itself has no place for that.
+fn name_omitted(payload: &mut Value, omitted: &[OmittedEntries]) {
+    if let (Value::Object(fields), false) = (payload, omitted.is_empty()) {
+        let lists = omitted.iter().map(|list| json!({ "field": list.pointer, "entries": list.entries }));
+        fields.insert("omitted".to_owned(), lists.collect());
+    }
 }
 
 /// Stores a text and cuts it.
@@ -75,27 +105,17 @@ fn cut(
     let OmittedText { lines, bytes, artifact } = store(full, pointer)?;
     let stored = ArtifactRef { field: Some(pointer.to_owned()), ..artifact };
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let rest = StoredRemainder {
-        advice: format!("artifact {} has all of it", stored.id),
-        lines: size(lines),
-        bytes: size(bytes),
-    };
+    let rest = StoredRemainder { lines: size(lines), bytes: size(bytes), ..StoredRemainder::in_artifact(&stored) };
     Ok(trim_with_rest(full, limits, &rest).map(|trimmed| (stored, trimmed)))
 }
 
-/// Stores the entire payload and leaves the beginning and end of its JSON.
-fn preview(
-    payload: &mut Value,
-    limits: &TrimLimits,
-    store: &mut TextStore<'_>,
-) -> Result<Option<PayloadCut>, ToolError> {
-    let full = serde_json::to_string_pretty(payload)
-        .map_err(|fault| ToolError::internal(format!("The payload couldn't be written as JSON: {fault}.")))?;
-    let Some((stored, trimmed)) = cut(&full, "", limits, store)? else { return Ok(None) };
-    let stored = ArtifactRef { mime: "application/json".to_owned(), ..stored };
+/// The beginning and end of a payload's JSON, for one that has neither lists nor texts to shorten.
+fn preview(full: &str, limits: &TrimLimits, whole: ArtifactRef) -> (Value, PayloadCut) {
     let mut outcome = PayloadCutBuilder::default();
-    *payload = json!({ "preview": outcome.add(stored, trimmed) });
-    Ok(outcome.finish())
+    let trimmed = trim_with_rest(full, limits, &StoredRemainder::in_artifact(&whole));
+    let text = trimmed.map_or_else(|| full.to_owned(), |trimmed| outcome.count(trimmed));
+    outcome.truncated.artifact = Some(whole.id.clone());
+    (json!({ "preview": text }), PayloadCut { truncated: outcome.truncated, refs: vec![whole] })
 }
 
 /// A [`PayloadCut`] under construction.
@@ -106,12 +126,41 @@ struct PayloadCutBuilder {
 }
 
 impl PayloadCutBuilder {
-    /// Counts a text that was cut and returns the remaining text.
-    fn add(&mut self, stored: ArtifactRef, trimmed: TrimmedText) -> String {
+    /// Cuts the texts that are too long; what is shown of each, by its pointer. Each is stored on its own, except for
+    /// those in lists if the `whole` payload is stored.
+    fn cut_texts(
+        &mut self,
+        payload: &Value,
+        survey: &PayloadSurvey,
+        whole: Option<&ArtifactRef>,
+        store: &mut TextStore<'_>,
+    ) -> Result<Vec<(String, String)>, ToolError> {
+        let mut shown = Vec::new();
+        for text in survey.to_cut() {
+            let Some(Value::String(full)) = payload.pointer(&text.pointer) else { continue };
+            let trimmed = match whole.filter(|_| text.is_in_list) {
+                Some(whole) => trim_with_rest(full, &survey.caps, &StoredRemainder::in_artifact(whole)),
+                None => cut(full, &text.pointer, &survey.caps, store)?.map(|(stored, trimmed)| {
+                    self.refs.push(stored);
+                    trimmed
+                }),
+            };
+            shown.extend(trimmed.map(|trimmed| (text.pointer.clone(), self.count(trimmed))));
+        }
+        Ok(shown)
+    }
+
+    /// Counts what is missing from a text and returns the remaining text.
+    fn count(&mut self, trimmed: TrimmedText) -> String {
         self.truncated.lines += trimmed.missing_lines as u64;
         self.truncated.bytes += trimmed.missing_bytes as u64;
-        self.refs.push(stored);
         trimmed.text
+    }
+
+    /// Counts the entries that lists no longer have.
+    fn leave_out(&mut self, omitted: &[OmittedEntries]) {
+        self.truncated.lines += omitted.iter().map(|list| list.lines as u64).sum::<u64>();
+        self.truncated.bytes += omitted.iter().map(|list| list.bytes as u64).sum::<u64>();
     }
 
     fn finish(mut self) -> Option<PayloadCut> {
@@ -127,12 +176,8 @@ struct PayloadText {
     bytes: usize,
     lines: usize,
     widest_fits: bool,
-}
-
-impl PayloadText {
-    fn exceeds(&self, caps: &TrimLimits) -> bool {
-        self.bytes > caps.bytes || self.lines > caps.lines || !self.widest_fits
-    }
+    /// Whether it is an entry of a list, or part of one.
+    is_in_list: bool,
 }
 
 /// What is left of the limits while a payload is scanned. Nearly every payload fits, so this check comes first and
@@ -160,7 +205,7 @@ impl TrimBudget {
                 }
                 Value::Array(items) => items.iter().all(|item| self.fits(item)),
                 Value::Object(fields) => {
-                    fields.iter().all(|(name, field)| take(&mut self.structure, name.len() + 3) && self.fits(field))
+                    fields.iter().all(|(name, field)| take(&mut self.structure, name.len() + FIELD) && self.fits(field))
                 }
                 Value::Null | Value::Bool(_) | Value::Number(_) => true,
             }
@@ -175,11 +220,13 @@ fn take(left: &mut usize, amount: usize) -> bool {
 }
 
 /// The minimum size of a value in JSON, in bytes.
-const STRUCTURE: usize = 2;
+pub(super) const STRUCTURE: usize = 2;
+/// The bytes of JSON around the name of a field.
+pub(super) const FIELD: usize = 3;
 
 /// The lines of a text; a text of a single line counts as none, so that long lists of names aren't counted by their
 /// entries.
-fn lines_of(text: &str) -> usize {
+pub(super) fn lines_of(text: &str) -> usize {
     if text.contains('\n') { count_lines(text) } else { 0 }
 }
 
@@ -193,16 +240,32 @@ fn all_lines_fit(text: &str, line_chars: usize) -> bool {
         && fits(&text[start..], line_chars)
 }
 
-/// The texts and the size of a payload.
-#[derive(Default)]
+/// The texts and the size of a payload, and to which size its largest texts have to be cut.
 struct PayloadSurvey {
     texts: Vec<PayloadText>,
     /// Bytes of JSON besides the texts, a lower bound.
     structure: usize,
+    caps: TrimLimits,
+    /// A text of so many bytes is never cut for its bytes.
+    short: usize,
 }
 
 impl PayloadSurvey {
-    fn visit(&mut self, value: &Value, pointer: &mut String, line_chars: usize) {
+    fn of(payload: &Value, limits: &TrimLimits) -> Self {
+        let mut survey = Self { texts: Vec::new(), structure: 0, caps: *limits, short: SHORT_TEXT.min(limits.bytes) };
+        survey.visit(payload, &mut String::new(), false);
+        survey.caps.bytes = common_cap(survey.texts.iter().map(|text| text.bytes), limits.bytes);
+        survey.caps.lines = common_cap(survey.texts.iter().map(|text| text.lines), limits.lines);
+        survey
+    }
+
+    /// The texts that don't fit.
+    fn to_cut(&self) -> impl Iterator<Item = &PayloadText> {
+        let bytes = self.caps.bytes.max(self.short);
+        self.texts.iter().filter(move |text| text.bytes > bytes || text.lines > self.caps.lines || !text.widest_fits)
+    }
+
+    fn visit(&mut self, value: &Value, pointer: &mut String, is_in_list: bool) {
         self.structure += STRUCTURE;
         let length = pointer.len();
         match value {
@@ -210,21 +273,21 @@ impl PayloadSurvey {
                 pointer: pointer.clone(),
                 bytes: text.len(),
                 lines: lines_of(text),
-                widest_fits: all_lines_fit(text, line_chars),
+                widest_fits: all_lines_fit(text, self.caps.line_chars),
+                is_in_list,
             }),
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
                     pointer.push_str(&format!("/{index}"));
-                    self.visit(item, pointer, line_chars);
+                    self.visit(item, pointer, true);
                     pointer.truncate(length);
                 }
             }
             Value::Object(fields) => {
                 for (name, field) in fields {
-                    self.structure += name.len() + 3;
-                    pointer.push('/');
-                    pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
-                    self.visit(field, pointer, line_chars);
+                    self.structure += name.len() + FIELD;
+                    push_name(pointer, name);
+                    self.visit(field, pointer, is_in_list);
                     pointer.truncate(length);
                 }
             }
@@ -233,8 +296,14 @@ impl PayloadSurvey {
     }
 }
 
+/// Adds the name of a field to a JSON pointer.
+pub(super) fn push_name(pointer: &mut String, name: &str) {
+    pointer.push('/');
+    pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+}
+
 /// The size to which the largest texts have to be cut so that all together fit in `budget`.
-fn common_cap(sizes: impl Iterator<Item = usize>, budget: usize) -> usize {
+pub(super) fn common_cap(sizes: impl Iterator<Item = usize>, budget: usize) -> usize {
     let mut sizes: Vec<usize> = sizes.collect();
     sizes.sort_unstable();
     let mut left = budget;
@@ -325,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_structure_becomes_a_preview() {
+    fn of_a_long_list_the_beginning_is_shown_and_everything_is_stored() {
         let original =
             json!({"entries": (0..1000).map(|n| json!({"name": format!("f{n}"), "size": n})).collect::<Vec<_>>()});
         let mut payload = original.clone();
@@ -333,9 +402,11 @@ mod tests {
         let outcome = outcome.unwrap();
         assert_eq!(serde_json::from_str::<Value>(&kept[0].1).unwrap(), original);
         assert_eq!((outcome.refs[0].mime.as_str(), outcome.refs[0].field.as_deref()), ("application/json", Some("")));
-        let shown = payload["preview"].as_str().unwrap();
-        assert!(shown.starts_with("{\n  \"entries\": [") && shown.ends_with("]\n}"), "{shown}");
-        assert!(outcome.truncated.lines > 1000);
+        let shown = payload["entries"].as_array().unwrap();
+        assert!(shown.len() > 20 && original["entries"].as_array().unwrap().starts_with(shown), "{payload}");
+        assert_eq!(payload["omitted"], json!([{"field": "/entries", "entries": 1000 - shown.len()}]));
+        assert_eq!(outcome.truncated.lines, 1000 - shown.len() as u64);
+        assert_eq!(outcome.truncated.artifact.as_deref(), Some("art_1"));
     }
 
     #[test]
@@ -343,7 +414,40 @@ mod tests {
         let mut payload = json!((0..40).map(|n| format!("{n} ").repeat(60)).collect::<Vec<_>>());
         let (outcome, kept) = trim(&mut payload, &LIMITS);
         assert_eq!((outcome.unwrap().refs.len(), kept.len()), (1, 1));
-        assert!(payload["preview"].is_string());
+        assert!(payload.to_string().len() < 1100, "{payload}");
+    }
+
+    /// Whoever gets a reply goes on with its exit code, its process or the handle of its rehearsal.
+    #[test]
+    fn fields_stay_however_long_their_neighbours_are() {
+        let long = |of: usize| (0..of).map(|n| format!("+{}/{n}", "d".repeat(300))).collect::<Vec<_>>();
+        let handle = "reh_01890a5d-ac96-774b-bcce-b302099a8057";
+        for paths in [20, 50, 1000] {
+            let mut payload = json!({
+                "exit_code": 3, "stdout": "out\n".repeat(1000), "process": {"id": "proc_7"},
+                "changes": {"created": paths, "paths": long(paths), "rehearsal": handle, "diff": "+line\n".repeat(1000)},
+            });
+            let (outcome, kept) = trim(&mut payload, &LIMITS);
+            assert_eq!((&payload["exit_code"], &payload["process"]["id"]), (&json!(3), &json!("proc_7")));
+            assert_eq!(
+                (&payload["changes"]["rehearsal"], &payload["changes"]["created"]),
+                (&json!(handle), &json!(paths))
+            );
+            let stdout = payload["stdout"].as_str().unwrap();
+            assert!(stdout.starts_with("out\n") && stdout.contains("artifact art_"), "{stdout}");
+            assert!(!payload["changes"]["paths"].as_array().unwrap().is_empty());
+            assert!(payload.to_string().len() < 4 * LIMITS.bytes, "{payload}");
+            assert_eq!((outcome.unwrap().refs.len(), kept[0].0.as_str()), (3, ""));
+        }
+    }
+
+    #[test]
+    fn what_has_no_lists_and_too_many_fields_becomes_a_preview() {
+        let fields = (0..1000).map(|n| (format!("f{n}"), json!(n))).collect::<serde_json::Map<_, _>>();
+        let mut payload = Value::Object(fields);
+        let (outcome, kept) = trim(&mut payload, &LIMITS);
+        assert_eq!((outcome.unwrap().truncated.artifact.as_deref(), kept.len()), (Some("art_1"), 1));
+        assert!(payload["preview"].as_str().unwrap().contains("artifact art_1 has all of it"));
     }
 
     #[test]

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::{CallFacts, Driver, server_index};
 use crate::checks::{
-    QuarantinedNode, check_settled, check_tool, crosses_mounts, is_git_bookkeeping, meets_protected, meets_shared_file,
+    QuarantinedNode, check_settled, check_tool, copies_hidden, crosses_mounts, is_git_bookkeeping, meets_protected,
+    meets_shared_file,
 };
 use crate::hold;
 use crate::meaning::{first_line, lines, meaning};
@@ -54,6 +55,7 @@ impl Driver {
         let is_root = self.world.setting.is_root;
         let is_told_otherwise = meets_protected(&self.tree, &wanted, is_in_place, is_root)
             || crosses_mounts(&self.tree, mutations, is_in_place, is_root)
+            || copies_hidden(&self.tree, mutations, is_root)
             || !is_in_place && meets_shared_file(&self.tree, &wanted);
         (!is_told_otherwise).then_some(wanted)
     }

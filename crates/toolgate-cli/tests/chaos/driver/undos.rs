@@ -75,7 +75,7 @@ impl Driver {
             hold!(changed.is_empty(), UndoIsExact, "A refused `undo last` changed something: {changed:?}");
             return Ok(());
         };
-        let reply = Reply::of_program(raw);
+        let reply = Reply::of_program(raw, &self.world.state("runs"));
         let (setting, history) = (self.world.setting, &self.history);
         let mut first_fault = None;
         for call in self.calls.values().rev().map(|facts| BTreeSet::from([facts.call.clone()])) {

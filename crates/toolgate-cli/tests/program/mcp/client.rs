@@ -1,6 +1,6 @@
 //! Clients of `toolgate serve --stdio`.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use toolgate_testkit::mcp::McpClient;
@@ -21,7 +21,11 @@ pub(crate) fn stateless(world: &World, capabilities: Value) -> McpClient {
 
 /// Starts the program with these flags; the client has sent nothing yet.
 pub(crate) fn start(world: &World, flags: &[&str], is_stateless: bool, capabilities: Value) -> McpClient {
-    let mut command = world.command(PROGRAM);
+    connect(world.command(PROGRAM), flags, is_stateless, capabilities)
+}
+
+/// Starts a program, which may be another user's, with these flags; the client has sent nothing yet.
+pub(crate) fn connect(mut command: Command, flags: &[&str], is_stateless: bool, capabilities: Value) -> McpClient {
     command.args(["serve", "--stdio"]).args(flags).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
