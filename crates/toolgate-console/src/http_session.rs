@@ -42,9 +42,7 @@ impl HttpSession {
     pub(crate) fn register_call(&self, call: &str, max: usize) -> Result<CancellationToken, Problem> {
         let mut calls = self.calls();
         if calls.contains_key(call) {
-            let message = "A call with that `tool_call_id` is already running.";
-            let hint = "Ids are unique; leave it out to get a new one.";
-            return Err(Problem::new(StatusCode::CONFLICT, "duplicate_call", message, hint));
+            return Err(Problem::duplicate_call("A call with that `tool_call_id` is already running."));
         }
         if calls.len() >= max {
             let message = format!("This session has {max} calls running, which is the limit.");
@@ -63,6 +61,11 @@ impl HttpSession {
     /// Cancels a call; false when no call with that id runs.
     pub(crate) fn cancel(&self, call: &str) -> bool {
         self.calls().get(call).map(CancellationToken::cancel).is_some()
+    }
+
+    /// Whether a call with that id runs.
+    pub(crate) fn is_running(&self, call: &str) -> bool {
+        self.calls().contains_key(call)
     }
 
     /// How many calls run.

@@ -47,6 +47,12 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "invalid_request", message, hint)
     }
 
+    /// A call's id was used before.
+    pub(crate) fn duplicate_call(message: &str) -> Self {
+        let hint = "Ids are unique; leave it out to get a new one.";
+        Self::new(StatusCode::CONFLICT, "duplicate_call", message, hint)
+    }
+
     /// Only the owner can do this.
     pub(crate) fn owners_only() -> Self {
         let (message, hint) =
