@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use toolgate_contract::{ErrorClass, ErrorCode, ToolError};
 use toolgate_journal::JournalError;
+use toolgate_runtime::CallRegistryError;
 use toolgate_workspace::WorkspaceError;
 
 /// Why a request failed.
@@ -48,7 +49,7 @@ impl Problem {
     }
 
     /// A call's id was used before.
-    pub(crate) fn duplicate_call(message: &str) -> Self {
+    pub(crate) fn duplicate_call(message: impl Into<String>) -> Self {
         let hint = "Ids are unique; leave it out to get a new one.";
         Self::new(StatusCode::CONFLICT, "duplicate_call", message, hint)
     }
@@ -76,6 +77,17 @@ impl From<ToolError> for Problem {
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self::new(status, error.code.as_str(), error.message, error.hint.as_deref().unwrap_or(error.code.next_step()))
+    }
+}
+
+impl From<CallRegistryError> for Problem {
+    fn from(error: CallRegistryError) -> Self {
+        match error {
+            CallRegistryError::Duplicate => Self::duplicate_call(error.to_string()),
+            CallRegistryError::Full { .. } => {
+                Self::busy(StatusCode::TOO_MANY_REQUESTS, "too_many_calls", error.to_string())
+            }
+        }
     }
 }
 

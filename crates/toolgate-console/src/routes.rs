@@ -19,7 +19,7 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
-use axum::middleware::{from_extractor_with_state, from_fn_with_state};
+use axum::middleware::from_fn_with_state;
 use axum::routing::{delete, get, post};
 
 use crate::authenticator;
@@ -67,12 +67,6 @@ pub(crate) fn all() -> Router<Arc<ServerState>> {
         .route("/v1/changes", get(changes::list))
         .route("/v1/inbox", get(inbox::list).post(inbox::add))
         .route("/v1/inbox/{id}", get(inbox::show))
-}
-
-/// Routes of another front end, with state and sessions of their own. They don't know the rights of sessions here, so only
-/// the owner may use them.
-pub(crate) fn for_owner(routes: Router, state: &Arc<ServerState>) -> Router<Arc<ServerState>> {
-    routes.layer(from_extractor_with_state::<OwnerOnly, _>(Arc::clone(state))).with_state(())
 }
 
 /// Adds authentication before everything, unknown routes included.

@@ -81,7 +81,7 @@ pub(super) async fn create(
 /// Shows a call that the session made, from the record of its run.
 pub(super) async fn show(ActingSession(client): ActingSession, PathId(id): PathId) -> Result<Json<CallView>, Problem> {
     // Asked first: a call that isn't running any more has its end on record.
-    let is_running = client.is_running(&id);
+    let is_running = client.calls.contains(&id);
     run_blocking(move || {
         let found = match is_running {
             true => Some(None),
@@ -127,7 +127,7 @@ pub(super) async fn undo(
 }
 
 pub(super) async fn cancel(ActingSession(client): ActingSession, PathId(id): PathId) -> Result<StatusCode, Problem> {
-    match client.cancel(&id) {
+    match client.calls.cancel(&id) {
         true => Ok(StatusCode::ACCEPTED),
         false => Err(Problem::not_found("such call running")),
     }
