@@ -41,6 +41,7 @@ const PACKAGES: &[Package] = &[
     Package { command: "make", apt: "make", why: "tests build things in the sandbox" },
     Package { command: "pytest-3", apt: "python3-pytest", why: "tests run Python's tests in the sandbox" },
     Package { command: "faketime", apt: "faketime", why: "tests run hosts whose clocks are wrong" },
+    Package { command: "promtool", apt: "prometheus", why: "it checks the metrics of the HTTP server" },
     // Debian keeps the server's own programs off the search path; this one comes along with them.
     Package { command: "pg_lsclusters", apt: "postgresql", why: "tests make servers for the store of many hosts" },
 ];

@@ -6,9 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use toolgate_contract::{
-    Artifacts, CallEnding, Enforced, Event, EventPayload, FinishReason, ModelCall, Reply, ReplyArtifacts, ToolError,
-};
+use toolgate_contract::{Artifacts, Event, EventPayload, FinishReason, ModelCall, Reply};
 use toolgate_dialects::{ToolCall, ToolCallKind};
 use toolgate_redact::Redactor;
 
@@ -152,25 +150,14 @@ impl<'a> ConversationBuilder<'a> {
 
     fn take_call(&mut self, call: String, payload: EventPayload) {
         self.is_older_record |= !self.asked.contains(&call);
-        let reply = |ok: bool, error: Option<ToolError>, ending: CallEnding| Reply {
-            tool_call_id: call.clone(),
-            ok,
-            payload: ending.payload,
-            error,
-            artifacts: ReplyArtifacts { refs: ending.refs, ..ReplyArtifacts::default() },
-            enforced: Enforced::default(),
-            truncated: ending.truncated,
-            redacted: ending.redacted,
-            duration_ms: ending.duration_ms,
-        };
         match payload {
             EventPayload::CallStarted { .. } => drop(self.started.entry(call).or_default()),
             EventPayload::CallCompleted(ending) => {
-                let reply = reply(true, None, ending);
+                let reply = ending.into_reply(call.clone(), None);
                 self.started.entry(call).or_default().reply = Some(reply);
             }
             EventPayload::CallFailed { error, ending, .. } => {
-                let reply = reply(false, Some(error), ending);
+                let reply = ending.into_reply(call.clone(), Some(error));
                 self.started.entry(call).or_default().reply = Some(reply);
             }
             EventPayload::FilesChanging { changes } => {

@@ -14,6 +14,6 @@ mod telegram_channel;
 pub(crate) use earlier_attempts::RunRecords;
 pub(crate) use idle_once::IdleOnce;
 pub(crate) use inbox_link::InboxLink;
-pub(crate) use reply_channel::{ReplyChannel, check_reply_to, reply_channel};
+pub(crate) use reply_channel::{ReplyChannel, reply_channel};
 pub(crate) use supervisor::{Supervisor, TaskAttempt, TaskResult, TaskWorker};
 pub(crate) use telegram::TelegramBot;

@@ -8,7 +8,6 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use toolgate_runtime::Principal;
 
 use crate::http_session::Caller;
 use crate::problem::Problem;
@@ -97,11 +96,8 @@ pub(crate) async fn authenticate(State(state): State<Arc<ServerState>>, mut requ
     let admitted = admit(&state, &request);
     match admitted {
         Ok(caller) => {
-            if let Some(Caller::Owner) = caller {
-                // Nested front ends don't know the sessions here, so they serve the owner alone.
-                request.extensions_mut().insert(Principal("owner".into()));
-            }
             if let Some(caller) = caller {
+                request.extensions_mut().insert(caller.principal());
                 request.extensions_mut().insert(caller);
             }
             let mut response = next.run(request).await;

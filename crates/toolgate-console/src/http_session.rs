@@ -4,14 +4,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use jiff::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
 use toolgate_contract::CancellationToken;
 use toolgate_journal::Run;
-use toolgate_runtime::Session;
+use toolgate_runtime::{CallRegistry, Principal, PrincipalSession, Session};
+use toolgate_workspace::RecordedSession;
 
-use crate::problem::Problem;
 use crate::token::TokenDigest;
 
 /// One client: its session and its running calls.
@@ -24,54 +23,28 @@ pub(crate) struct HttpSession {
     pub(crate) may_answer: bool,
     /// Cancels everything it does.
     pub(crate) stop: CancellationToken,
-    calls: Mutex<HashMap<String, CancellationToken>>,
+    /// Its running calls, those that came by MCP included.
+    pub(crate) calls: Arc<CallRegistry>,
 }
 
 impl HttpSession {
     pub(crate) fn new(
-        session: Session,
-        run: Arc<Run>,
+        recorded: RecordedSession,
         since: Timestamp,
         may_answer: bool,
         stop: CancellationToken,
+        max_calls: usize,
     ) -> Self {
-        Self { id: session.id.clone(), session, run, since, may_answer, stop, calls: Mutex::default() }
-    }
-
-    /// Registers a call, unless one with that id runs already or the limit is reached.
-    pub(crate) fn register_call(&self, call: &str, max: usize) -> Result<CancellationToken, Problem> {
-        let mut calls = self.calls();
-        if calls.contains_key(call) {
-            let message = "A call with that `tool_call_id` is already running.";
-            let hint = "Ids are unique; leave it out to get a new one.";
-            return Err(Problem::new(StatusCode::CONFLICT, "duplicate_call", message, hint));
+        let RecordedSession { session, run } = recorded;
+        Self {
+            id: session.id.clone(),
+            session,
+            run,
+            since,
+            may_answer,
+            stop,
+            calls: Arc::new(CallRegistry::new(max_calls)),
         }
-        if calls.len() >= max {
-            let message = format!("This session has {max} calls running, which is the limit.");
-            return Err(Problem::busy(StatusCode::TOO_MANY_REQUESTS, "too_many_calls", message));
-        }
-        let cancel = self.stop.child_token();
-        calls.insert(call.to_owned(), cancel.clone());
-        Ok(cancel)
-    }
-
-    /// Removes a call that has ended.
-    pub(crate) fn done(&self, call: &str) {
-        self.calls().remove(call);
-    }
-
-    /// Cancels a call; false when no call with that id runs.
-    pub(crate) fn cancel(&self, call: &str) -> bool {
-        self.calls().get(call).map(CancellationToken::cancel).is_some()
-    }
-
-    /// How many calls run.
-    pub(crate) fn running(&self) -> usize {
-        self.calls().len()
-    }
-
-    fn calls(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
-        self.calls.lock()
     }
 }
 
@@ -138,4 +111,23 @@ pub(crate) enum Caller {
     Owner,
     /// A client with a session.
     Session(Arc<HttpSession>),
+}
+
+impl Caller {
+    /// The caller as front ends know it that are nested in this server.
+    pub(crate) fn principal(&self) -> Principal {
+        match self {
+            Self::Owner => Principal { name: "owner".into(), session: None },
+            Self::Session(client) => Principal {
+                // A session's id may be used again after its end; its run is never another's.
+                name: format!("session {} {}", client.id, client.run.id),
+                session: Some(PrincipalSession {
+                    session: client.session.clone(),
+                    may_answer: client.may_answer,
+                    calls: Arc::clone(&client.calls),
+                    stop: client.stop.clone(),
+                }),
+            },
+        }
+    }
 }

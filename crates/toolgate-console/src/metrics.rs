@@ -1,5 +1,8 @@
 //! Metrics for Prometheus: calls by tool and outcome, their duration, refused requests, and what waits.
 
+use std::collections::HashSet;
+use std::fmt::Write;
+
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -81,8 +84,8 @@ impl Metrics {
         self.refused.get_or_create(&RefusalLabels { code }).inc();
     }
 
-    /// All metrics in the OpenMetrics text format.
-    pub(crate) fn text(&self, present: &GaugeValues) -> String {
+    /// All metrics, as text.
+    pub(crate) fn text(&self, present: &GaugeValues, format: MetricsFormat) -> String {
         let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         self.running.set(whole(present.running));
         self.sessions.set(whole(present.sessions));
@@ -90,6 +93,53 @@ impl Metrics {
         let mut text = String::new();
         // Writing to a string can't fail.
         let _ = encode(&mut text, &self.registry);
-        text
+        match format {
+            MetricsFormat::OpenMetrics => text,
+            MetricsFormat::Prometheus => prometheus_text(&text),
+        }
     }
+}
+
+/// A text format of metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MetricsFormat {
+    /// The Prometheus text format 0.0.4, which every scraper reads, and `promtool check metrics`.
+    Prometheus,
+    /// OpenMetrics 1.0, for whoever asks for it.
+    OpenMetrics,
+}
+
+impl MetricsFormat {
+    /// The format for a client that accepts these media types.
+    pub(crate) fn accepted(accept: &str) -> Self {
+        let asks = |range: &str| range.split(';').next().unwrap_or_default().trim() == "application/openmetrics-text";
+        if accept.split(',').any(asks) { Self::OpenMetrics } else { Self::Prometheus }
+    }
+
+    pub(crate) fn media_type(self) -> &'static str {
+        match self {
+            Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+}
+
+/// OpenMetrics in the Prometheus text format. There a counter is declared under the name that its samples have, with
+/// `_total`, and there are neither units nor an end mark.
+fn prometheus_text(open_metrics: &str) -> String {
+    let counter = |line: &'_ str| Some(line.strip_prefix("# TYPE ")?.strip_suffix(" counter")?.to_owned());
+    let counters: HashSet<String> = open_metrics.lines().filter_map(counter).collect();
+    let mut text = String::with_capacity(open_metrics.len());
+    for line in open_metrics.lines() {
+        let mut words = line.splitn(4, ' ');
+        let written = match (words.next(), words.next(), words.next(), words.next()) {
+            (Some("#"), Some("EOF" | "UNIT"), ..) => continue,
+            (Some("#"), Some(kind), Some(name), Some(rest)) if counters.contains(name) => {
+                writeln!(text, "# {kind} {name}_total {rest}")
+            }
+            _ => writeln!(text, "{line}"),
+        };
+        debug_assert!(written.is_ok(), "writing to a string can't fail");
+    }
+    text
 }

@@ -70,6 +70,9 @@ fn call_and_run_operations(table: &mut OperationTable<'_>) {
         .asks::<schemas::CallQuery>()
         .answer_as::<Reply>()
         .or_answer::<schemas::AcceptedCall>(202);
+    let show =
+        "A call of the session: whether it runs, or its reply. `Location` of a call that isn't waited for leads here.";
+    table.get("/v1/calls/{id}", show, 200, None).answer_as::<schemas::CallView>();
     table.add("delete", "/v1/calls/{id}", "Cancel a call that runs.", 202);
     table
         .add("post", "/v1/undo", "Undo what a call, a turn or a run changed: a call of the tool `undo`.", 200)
@@ -127,6 +130,10 @@ fn approval_and_output_operations(table: &mut OperationTable<'_>) {
             closed(&[("tasks", "array")]),
         )
         .asks::<schemas::TasksQuery>();
+    table
+        .add("post", "/v1/inbox", "Add a task for a worker (`toolgate work`). Only for the owner.", 201)
+        .takes::<schemas::NewTaskBody>()
+        .answers_with(open_object());
     table.get("/v1/inbox/{id}", "A task and its answer. Only for the owner.", 200, open_object());
 }
 
@@ -204,6 +211,6 @@ mod tests {
             assert!(forms.iter().all(|form| form["additionalProperties"] == false), "{schema}");
             seen += 1;
         }
-        assert_eq!(seen, 5);
+        assert_eq!(seen, 6);
     }
 }

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use toolgate_contract::{ErrorClass, ErrorCode, ToolError};
 use toolgate_journal::JournalError;
+use toolgate_runtime::CallRegistryError;
 use toolgate_workspace::WorkspaceError;
 
 /// Why a request failed.
@@ -47,6 +48,12 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "invalid_request", message, hint)
     }
 
+    /// A call's id was used before.
+    pub(crate) fn duplicate_call(message: impl Into<String>) -> Self {
+        let hint = "Ids are unique; leave it out to get a new one.";
+        Self::new(StatusCode::CONFLICT, "duplicate_call", message, hint)
+    }
+
     /// Only the owner can do this.
     pub(crate) fn owners_only() -> Self {
         let (message, hint) =
@@ -70,6 +77,17 @@ impl From<ToolError> for Problem {
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self::new(status, error.code.as_str(), error.message, error.hint.as_deref().unwrap_or(error.code.next_step()))
+    }
+}
+
+impl From<CallRegistryError> for Problem {
+    fn from(error: CallRegistryError) -> Self {
+        match error {
+            CallRegistryError::Duplicate => Self::duplicate_call(error.to_string()),
+            CallRegistryError::Full { .. } => {
+                Self::busy(StatusCode::TOO_MANY_REQUESTS, "too_many_calls", error.to_string())
+            }
+        }
     }
 }
 

@@ -19,7 +19,7 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
-use axum::middleware::{from_extractor_with_state, from_fn_with_state};
+use axum::middleware::from_fn_with_state;
 use axum::routing::{delete, get, post};
 
 use crate::authenticator;
@@ -31,11 +31,11 @@ use crate::server_state::ServerState;
 pub(crate) mod schemas {
     pub(crate) use super::approvals::{ApprovalAnswerBody, ApprovalList, ApprovalView};
     pub(crate) use super::artifacts::ArtifactQuery;
-    pub(crate) use super::calls::{AcceptedCall, CallQuery};
+    pub(crate) use super::calls::{AcceptedCall, CallQuery, CallView};
     pub(crate) use super::changes::ChangesQuery;
     pub(crate) use super::events::EventsQuery;
     pub(crate) use super::grants::GrantList;
-    pub(crate) use super::inbox::TasksQuery;
+    pub(crate) use super::inbox::{NewTaskBody, TasksQuery};
     pub(crate) use super::questions::{QuestionAnswerBody, QuestionList};
     pub(crate) use super::runs::RunsQuery;
     pub(crate) use super::sessions::{NewSession, SessionList, SessionView};
@@ -51,7 +51,7 @@ pub(crate) fn all() -> Router<Arc<ServerState>> {
         .route("/v1/sessions", get(sessions::list).post(sessions::begin))
         .route("/v1/sessions/{id}", delete(sessions::end))
         .route("/v1/calls", post(calls::create))
-        .route("/v1/calls/{id}", delete(calls::cancel))
+        .route("/v1/calls/{id}", get(calls::show).delete(calls::cancel))
         .route("/v1/undo", post(calls::undo))
         .route("/v1/runs", get(runs::list))
         .route("/v1/runs/{id}", get(runs::show))
@@ -65,14 +65,8 @@ pub(crate) fn all() -> Router<Arc<ServerState>> {
         .route("/v1/questions/{id}", post(questions::answer))
         .route("/v1/artifacts/{id}", get(artifacts::show))
         .route("/v1/changes", get(changes::list))
-        .route("/v1/inbox", get(inbox::list))
+        .route("/v1/inbox", get(inbox::list).post(inbox::add))
         .route("/v1/inbox/{id}", get(inbox::show))
-}
-
-/// Routes of another front end, with state and sessions of their own. They don't know the rights of sessions here, so only
-/// the owner may use them.
-pub(crate) fn for_owner(routes: Router, state: &Arc<ServerState>) -> Router<Arc<ServerState>> {
-    routes.layer(from_extractor_with_state::<OwnerOnly, _>(Arc::clone(state))).with_state(())
 }
 
 /// Adds authentication before everything, unknown routes included.

@@ -93,10 +93,11 @@ impl HttpServer {
         Ok(Self { router: routes::all(), state, tls: options.tls })
     }
 
-    /// Adds routes of another front end, behind the same authentication and for the owner alone.
+    /// Adds routes of another front end, behind the same authentication. Each request says by its
+    /// [`Principal`](toolgate_runtime::Principal) whose it is, and a session's in which session it acts.
     #[must_use]
     pub fn with_routes(mut self, routes: Router) -> Self {
-        self.router = self.router.merge(routes::for_owner(routes, &self.state));
+        self.router = self.router.merge(routes.with_state(()));
         self
     }
 

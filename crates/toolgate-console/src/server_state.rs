@@ -56,7 +56,8 @@ impl ServerState {
         let stop = CancellationToken::new();
         let store = workspace.stores.store()?;
         let recorded = begin_session(&workspace, OWNER_SESSION)?;
-        let owner = HttpSession::new(recorded.session, recorded.run, workspace.clock.now(), true, stop.child_token());
+        let now = workspace.clock.now();
+        let owner = HttpSession::new(recorded, now, true, stop.child_token(), limits.calls_per_session);
         Ok(Self {
             store,
             allowed_origins,
@@ -113,9 +114,8 @@ impl ServerState {
         }
         let token = Token::new(new_token().map_err(|error| Problem::internal(error.to_string()))?);
         let since = self.workspace.clock.now();
-        let client =
-            HttpSession::new(recorded.session, recorded.run, since, wanted.may_answer, self.stop.child_token());
-        let client = Arc::new(client);
+        let (stop, max_calls) = (self.stop.child_token(), self.limits.calls_per_session);
+        let client = Arc::new(HttpSession::new(recorded, since, wanted.may_answer, stop, max_calls));
         match self.clients.admit(token.digest(), Arc::clone(&client)) {
             true => Ok((client, token)),
             false => {
@@ -130,14 +130,14 @@ impl ServerState {
     pub(crate) fn begin(self: &Arc<Self>, client: &Arc<HttpSession>, call: Call) -> Result<SpawnedCall, Problem> {
         let permit = self.permit()?;
         let id = call.tool_call_id.clone();
-        let cancel = client.register_call(&id, self.limits.calls_per_session)?;
+        let cancel = client.stop.child_token();
+        let registered = client.calls.register(&id, &cancel)?;
         let (state, client, cancelled) = (Arc::clone(self), Arc::clone(client), cancel.clone());
         let task = self.running.spawn(async move {
             let tool = call.name.clone();
             let reply = state.workspace.gate.perform(call, &client.session, cancelled).await;
             state.metrics.call(state.known_tool(&tool), &reply);
-            client.done(&reply.tool_call_id);
-            drop(permit);
+            drop((registered, permit));
             reply
         });
         Ok(SpawnedCall { id, cancel, task })

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    ArtifactRef, Change, Denial, Effect, Enforced, ErrorClass, FinishReason, FoldedDirectory, Message, Question, Risk,
-    Stream, TokenUsage, ToolError, Truncated, Verdict,
+    ArtifactRef, Change, Denial, Effect, Enforced, ErrorClass, FinishReason, FoldedDirectory, Message, Question, Reply,
+    ReplyArtifacts, Risk, Stream, TokenUsage, ToolError, Truncated, Verdict,
 };
 
 /// Something that happened, with its position in the tree agent → turn → call.
@@ -422,6 +422,9 @@ pub struct CallEnding {
     /// Paths that were created, changed or removed.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub files_changed: Vec<String>,
+    /// How many more were changed than are listed.
+    #[serde(skip_serializing_if = "crate::staged_changes::is_zero", default)]
+    pub more_files_changed: usize,
     /// Directories of build output whose paths aren't listed; `files.changing` has them.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub folded: Vec<FoldedDirectory>,
@@ -442,4 +445,27 @@ pub struct CallEnding {
     pub truncated: Option<Truncated>,
     /// Whether a secret was replaced.
     pub redacted: bool,
+}
+
+impl CallEnding {
+    /// The reply that a recorded call was answered with.
+    pub fn into_reply(self, tool_call_id: String, error: Option<ToolError>) -> Reply {
+        Reply {
+            tool_call_id,
+            ok: error.is_none(),
+            payload: self.payload,
+            error,
+            artifacts: ReplyArtifacts {
+                files_changed: self.files_changed,
+                more_files_changed: self.more_files_changed,
+                folded: self.folded,
+                commands_run: self.commands_run,
+                refs: self.refs,
+            },
+            enforced: self.enforced,
+            truncated: self.truncated,
+            redacted: self.redacted,
+            duration_ms: self.duration_ms,
+        }
+    }
 }

@@ -71,6 +71,7 @@ fn ending() -> CallEnding {
         payload: Some(json!({ "content": "x" })),
         exit_code: Some(0),
         files_changed: vec!["a".into()],
+        more_files_changed: 2,
         folded: vec![FoldedDirectory { path: "target/".into(), created: 3, changed: 2, deleted: 1 }],
         commands_run: vec!["make".into()],
         refs: vec![artifact()],

@@ -66,6 +66,19 @@ impl EventReader {
         Ok(self)
     }
 
+    /// The events of one call. Lines without the call's id aren't parsed, so that one call of a long run is found fast.
+    pub fn of_call(mut self, tool_call_id: &str) -> io::Result<Vec<RecordedEvent>> {
+        let written = serde_json::to_string(tool_call_id).map_err(io::Error::other)?;
+        let finder = memchr::memmem::Finder::new(written.as_bytes());
+        let (mut events, mut line) = (Vec::new(), Vec::new());
+        while self.input.read_until(b'\n', &mut line)? > 0 {
+            let candidate = finder.find(&line).and_then(|_| RecordedEvent::parse(line.strip_suffix(b"\n")?).ok());
+            events.extend(candidate.filter(|found| found.event.tool_call_id.as_deref() == Some(tool_call_id)));
+            line.clear();
+        }
+        Ok(events)
+    }
+
     fn read(&mut self) -> io::Result<Option<RecordedEvent>> {
         let mut line = Vec::new();
         self.input.read_until(b'\n', &mut line)?;

@@ -6,6 +6,8 @@
 //! its lease lasts, never until when, so a wrong clock on its host neither takes a task from another worker nor loses
 //! one.
 
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -36,8 +38,48 @@ pub struct NewTask {
     pub id: String,
     /// What is to be done.
     pub task: String,
-    /// Where the answer goes, in a format that the delivering program defines.
-    pub reply_to: String,
+    /// Where the answer goes.
+    pub reply_to: ReplyAddress,
+}
+
+/// Where a task's answer goes. A task names it in one word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReplyAddress {
+    /// The terminal of the worker.
+    Terminal,
+    /// A URL that the answer is posted to.
+    Url(String),
+    /// A chat of Telegram.
+    TelegramChat(i64),
+}
+
+/// A word that is no [`ReplyAddress`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a reply address. Use terminal, http://…, https://… or telegram:CHAT.")]
+pub struct InvalidReplyAddress(String);
+
+impl FromStr for ReplyAddress {
+    type Err = InvalidReplyAddress;
+
+    fn from_str(word: &str) -> Result<Self, InvalidReplyAddress> {
+        let chat = || word.strip_prefix("telegram:")?.parse().ok();
+        match (word, chat()) {
+            ("terminal", _) => Ok(Self::Terminal),
+            (_, Some(chat)) => Ok(Self::TelegramChat(chat)),
+            _ if word.starts_with("http://") || word.starts_with("https://") => Ok(Self::Url(word.to_owned())),
+            _ => Err(InvalidReplyAddress(word.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for ReplyAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Terminal => f.write_str("terminal"),
+            Self::Url(url) => f.write_str(url),
+            Self::TelegramChat(chat) => write!(f, "telegram:{chat}"),
+        }
+    }
 }
 
 /// A task.
@@ -109,4 +151,20 @@ pub trait Inbox: Send + Sync {
     fn done(&self, id: &str, lease: &Lease) -> Result<bool, JournalError>;
     /// Cancels a task: a waiting task at once; a worker is told when it next renews.
     fn cancel(&self, id: &str) -> Result<bool, JournalError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_address_is_written_as_it_is_read() {
+        for word in ["terminal", "http://127.0.0.1:9000/answers", "https://example.com", "telegram:-100123"] {
+            assert_eq!(word.parse::<ReplyAddress>().unwrap().to_string(), word);
+        }
+        for word in ["", "Terminal", "telegram:", "telegram:me", "ftp://example.com", "127.0.0.1:9000"] {
+            let refused = word.parse::<ReplyAddress>().unwrap_err().to_string();
+            assert!(refused.contains(&format!("`{word}`")), "{refused}");
+        }
+    }
 }

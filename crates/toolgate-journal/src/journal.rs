@@ -114,16 +114,29 @@ impl Journal {
     /// made that call.
     pub fn claim_call(&self, id: &str) -> Result<bool, JournalError> {
         let mut state = self.state.lock();
+        self.find_calls(&mut state)?;
+        Ok(state.calls.insert(id.to_owned()))
+    }
+
+    /// Whether a call of this run has this id, whichever process made the call.
+    pub fn has_call(&self, id: &str) -> Result<bool, JournalError> {
+        let mut state = self.state.lock();
+        self.find_calls(&mut state)?;
+        Ok(state.calls.contains(id))
+    }
+
+    /// Looks for the ids of calls in what others wrote meanwhile.
+    fn find_calls(&self, state: &mut AppendState) -> Result<(), JournalError> {
         let _lock = self.lock()?;
         let size = self.size()?;
         if size != state.tip.size {
-            self.catch_up(&mut state, size)?;
+            self.catch_up(state, size)?;
         }
         for range in std::mem::take(&mut state.unread) {
             let ids = self.call_ids(range).map_err(|error| self.directory.error("couldn't be read", NAME, error))?;
             state.calls.extend(ids);
         }
-        Ok(state.calls.insert(id.to_owned()))
+        Ok(())
     }
 
     /// The ids of the calls that a part of the file is about.

@@ -57,7 +57,7 @@ pub use fault::JournalFault;
 pub use follow::Follower;
 pub use grant::{Grant, GrantFile, LoadedGrants, Revocation, WorkspaceIdentity};
 pub use grant_store::GrantStore;
-pub use inbox::{HeldLease, Inbox, Lease, NewTask, Task, TaskState};
+pub use inbox::{HeldLease, Inbox, InvalidReplyAddress, Lease, NewTask, ReplyAddress, Task, TaskState};
 pub use indexer::{Indexer, catch_up, reindex};
 pub use journal::Journal;
 #[cfg(feature = "postgres")]

@@ -101,7 +101,8 @@ const CANCEL: &str = "
 impl<T: TaskTable> Inbox for T {
     fn add(&self, task: &NewTask) -> Result<(), JournalError> {
         let NewTask { id, task, reply_to } = task;
-        let values = [id, task, reply_to, self.queue()].map(SqlValue::text);
+        let reply_to = reply_to.to_string();
+        let values = [id, task, &reply_to, self.queue()].map(SqlValue::text);
         self.change(ADD, &values).map(drop)
     }
 

@@ -36,7 +36,7 @@ fn lease(token: &str, lasts: Duration) -> Lease {
 }
 
 fn new_task(id: &str) -> NewTask {
-    NewTask { id: id.into(), task: format!("do {id}"), reply_to: "terminal".into() }
+    NewTask { id: id.into(), task: format!("do {id}"), reply_to: toolgate_journal::ReplyAddress::Terminal }
 }
 
 /// Three events for each of many calls, of which every second one starts again after it failed.

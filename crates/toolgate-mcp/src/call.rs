@@ -58,7 +58,13 @@ fn begin(
     let (call_context, input_requests) =
         CallContext::new(context.profile.clone(), context.params, state, Arc::clone(context.sink));
     let (id, cancel) = (call.tool_call_id.clone(), client.stop.child_token());
+    let registered = client.principal_session.as_ref().map(|principal| principal.calls.register(&id, &cancel));
+    let registered = registered.transpose().map_err(|error| JsonRpcError::busy(error.to_string()))?;
     let reply = perform(Arc::clone(client), Arc::clone(mcp_session), call, Arc::clone(&call_context), cancel.clone());
+    let reply = Box::pin(async move {
+        let _registered = registered;
+        reply.await
+    });
     Ok(InFlightCall { id, reply, input_requests, context: call_context, cancel })
 }
 

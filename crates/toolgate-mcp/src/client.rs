@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use toolgate_contract::{ArtifactRef, CancellationToken};
-use toolgate_runtime::{Ceiling, Session};
+use toolgate_runtime::{Ceiling, PrincipalSession, Session};
 
 use crate::call_context::CallContext;
 use crate::elicitation::Elicitor;
@@ -31,6 +31,8 @@ pub(crate) struct Client {
     /// Tells the client from the others, for announcements to one client.
     pub(crate) number: u64,
     pub(crate) identity: ClientIdentity,
+    /// The session that the client acts in, if its token stands for one.
+    pub(crate) principal_session: Option<PrincipalSession>,
     /// What a handshake negotiated; requests without a handshake bring their own profile.
     pub(crate) negotiated: OnceLock<ClientProfile>,
     /// The least severe log message that the client asked for.
@@ -53,12 +55,17 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(server: Arc<McpServer>, identity: ClientIdentity) -> Arc<Self> {
-        let stop = server.stop.child_token();
+    pub(crate) fn new(
+        server: Arc<McpServer>,
+        identity: ClientIdentity,
+        principal_session: Option<PrincipalSession>,
+    ) -> Arc<Self> {
+        let stop = principal_session.as_ref().map_or(&server.stop, |principal| &principal.stop).child_token();
         Arc::new(Self {
             number: server.client_count.fetch_add(1, Ordering::Relaxed),
             server,
             identity,
+            principal_session,
             negotiated: OnceLock::new(),
             log_level: Mutex::default(),
             notifications: Mutex::default(),
@@ -89,7 +96,10 @@ impl Client {
         let person = Arc::new(Elicitor(Arc::downgrade(self)));
         let sink = Arc::new(NotificationSink(Arc::downgrade(self)));
         let handlers = ClientHandlers { approver: person.clone(), answerer: person, sink };
-        let new = McpSession::open(&self.server, &identity, handlers);
+        let new = match &self.principal_session {
+            Some(principal) => Ok(McpSession::join(&self.server, principal, handlers)),
+            None => McpSession::open(&self.server, &identity, handlers),
+        };
         let new = Arc::new(new.map_err(|error| JsonRpcError::internal(error.message))?);
         *mcp_session = Some(Arc::clone(&new));
         Ok(new)
@@ -102,7 +112,7 @@ impl Client {
         let mcp_session = self.mcp_session.lock().take();
         self.idle().await;
         if let Some(mcp_session) = mcp_session {
-            mcp_session.session.end().await;
+            mcp_session.end().await;
         }
     }
 
@@ -192,16 +202,19 @@ impl Client {
         }
     }
 
-    /// Sets of tools that this client is held to: the server's, and those of the skills that it has loaded.
+    /// Sets of tools that this client is held to: the server's, those of the session that it acts in, and those of the
+    /// skills that were loaded.
     pub(crate) fn ceilings(&self) -> Vec<Ceiling> {
-        let mcp_session = self.mcp_session.lock().clone();
-        mcp_session.map_or_else(|| self.server.options.ceilings.clone(), |mcp_session| mcp_session.session.ceilings())
+        if let Some(mcp_session) = self.mcp_session.lock().clone() {
+            return mcp_session.session.ceilings();
+        }
+        let of_principal = self.principal_session.as_ref().map(|principal| principal.session.ceilings());
+        [of_principal.unwrap_or_default(), self.server.options.ceilings.clone()].concat()
     }
 
     /// Tells the client when a skill has changed the tools of its session.
     pub(crate) fn announce_changed_tools(&self, session: &Session) {
-        let own = self.server.options.ceilings.len();
-        let by_skills = session.ceilings().len().saturating_sub(own);
+        let by_skills = session.ceilings().len().saturating_sub(session.ceilings.len());
         if self.ceiling_count.swap(by_skills, Ordering::Relaxed) != by_skills {
             self.server.announce_to(self.number, ListKind::Tools);
         }

@@ -18,7 +18,6 @@ use self::clients::ClientRegistry;
 use self::response::PendingResponse;
 use crate::json_rpc::{self, JsonRpcMessage, JsonRpcRequest};
 use crate::json_rpc_error::JsonRpcError;
-use crate::mcp_session::ClientIdentity;
 use crate::methods;
 use crate::protocol_version::{self, ClientProfile};
 use crate::server::McpServer;
@@ -36,7 +35,7 @@ async fn handle(State(registry): State<Arc<ClientRegistry>>, request: HttpReques
         Err(why) => return (StatusCode::FORBIDDEN, why).into_response(),
     };
     let answered = match request.method().clone() {
-        Method::POST => post(&registry, principal, request).await,
+        Method::POST => post(&registry, &principal, request).await,
         Method::GET => open_stream(&registry, &principal, request.headers()),
         Method::DELETE => end_session(&registry, &principal, request.headers()),
         _ => Err(plain(StatusCode::METHOD_NOT_ALLOWED, "Use POST.")),
@@ -45,13 +44,13 @@ async fn handle(State(registry): State<Arc<ClientRegistry>>, request: HttpReques
 }
 
 /// Decides who may send requests, and as whom.
-fn authorize(registry: &ClientRegistry, request: &HttpRequest) -> Result<String, &'static str> {
-    let principal = request.extensions().get::<Principal>().map(|principal| principal.0.clone());
+fn authorize(registry: &ClientRegistry, request: &HttpRequest) -> Result<Principal, &'static str> {
+    let principal = request.extensions().get::<Principal>().cloned();
     if registry.server.options.is_preauthenticated {
-        return principal.ok_or("MCP needs the owner's token.");
+        return principal.ok_or("MCP needs a token.");
     }
     headers::check_origin(request.headers())?;
-    Ok(principal.unwrap_or_else(|| "local".into()))
+    Ok(principal.unwrap_or_else(|| Principal { name: "local".into(), session: None }))
 }
 
 /// A response that is sent before the request reaches a method.
@@ -69,7 +68,7 @@ fn fault(request: Option<&JsonRpcRequest>, status: StatusCode, fault: &JsonRpcEr
 
 async fn post(
     registry: &Arc<ClientRegistry>,
-    principal: String,
+    principal: &Principal,
     request: HttpRequest,
 ) -> Result<Response, EarlyResponse> {
     let (parts, body) = request.into_parts();
@@ -81,13 +80,13 @@ async fn post(
     match json_rpc::read(&bytes) {
         Ok(JsonRpcMessage::Request(request)) => ask(registry, principal, &parts.headers, request).await,
         Ok(JsonRpcMessage::Notification { method, params }) => {
-            if let Some(client) = registry.session(&principal, &parts.headers)? {
+            if let Some(client) = registry.session(principal, &parts.headers)? {
                 methods::handle_notification(&client, &method, &params);
             }
             Ok(StatusCode::ACCEPTED.into_response())
         }
         Ok(JsonRpcMessage::Answer { id, outcome }) => {
-            let client = registry.session(&principal, &parts.headers)?;
+            let client = registry.session(principal, &parts.headers)?;
             client.ok_or_else(|| plain(StatusCode::BAD_REQUEST, "No request is pending."))?.resolve(&id, outcome);
             Ok(StatusCode::ACCEPTED.into_response())
         }
@@ -101,17 +100,17 @@ async fn post(
 /// Answers a request in the protocol version that it uses.
 async fn ask(
     registry: &Arc<ClientRegistry>,
-    principal: String,
+    principal: &Principal,
     headers: &HeaderMap,
     request: JsonRpcRequest,
 ) -> Result<Response, EarlyResponse> {
     if headers::is_stateless(headers, &request) {
         let profile = declared_version(headers, &request)?;
-        let client = registry.stateless_client(ClientIdentity { principal, name: profile.client.clone() });
+        let client = registry.stateless_client(principal, &profile.client)?;
         return Ok(PendingResponse::begin(client, profile, request).respond(true).await);
     }
     if request.method == "initialize" {
-        let (id, client) = registry.admit(principal);
+        let (id, client) = registry.admit(principal)?;
         let profile = ClientProfile::of_handshake(&request.params);
         let mut response = PendingResponse::begin(client, profile, request).respond(false).await;
         if let Ok(id) = HeaderValue::from_str(&id) {
@@ -119,7 +118,7 @@ async fn ask(
         }
         return Ok(response);
     }
-    let client = registry.session(&principal, headers)?;
+    let client = registry.session(principal, headers)?;
     let client = client.ok_or_else(|| {
         let missing =
             JsonRpcError::invalid_request("Send the session's id in the header Mcp-Session-Id, or initialize first.");
@@ -141,7 +140,7 @@ fn declared_version(headers: &HeaderMap, request: &JsonRpcRequest) -> Result<Cli
 /// Opens the stream for messages that belong to no request.
 fn open_stream(
     registry: &Arc<ClientRegistry>,
-    principal: &str,
+    principal: &Principal,
     headers: &HeaderMap,
 ) -> Result<Response, EarlyResponse> {
     let client = registry.session(principal, headers)?;
@@ -155,7 +154,7 @@ fn open_stream(
 /// Ends a session.
 fn end_session(
     registry: &Arc<ClientRegistry>,
-    principal: &str,
+    principal: &Principal,
     headers: &HeaderMap,
 ) -> Result<Response, EarlyResponse> {
     let client = registry.session(principal, headers)?;

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use toolgate_contract::{Event, ToolError};
+use toolgate_contract::{ApprovalScope, BoxFuture, Event, ToolError};
 use toolgate_journal::Run;
-use toolgate_runtime::{Approver, EventSink, QuestionAnswerer, Session};
+use toolgate_runtime::{
+    ApprovalAnswer, ApprovalRequest, Approver, EventSink, NobodyAnswers, NobodyToAsk, PrincipalSession,
+    QuestionAnswerer, Session,
+};
 use toolgate_workspace::{LiveEvents, RunChoice};
 
 use crate::server::McpServer;
@@ -31,11 +34,12 @@ pub(crate) struct ClientHandlers {
     pub(crate) sink: Arc<dyn EventSink>,
 }
 
-/// A client's session. Its run ends when this is dropped.
+/// A client's session: its own, or the one that its token stands for. The run of its own ends when this is dropped.
 pub(crate) struct McpSession {
     /// The session of the runtime.
     pub(crate) session: Session,
-    run: Arc<Run>,
+    /// The run of a session of the client's own.
+    own_run: Option<Arc<Run>>,
 }
 
 impl McpSession {
@@ -48,18 +52,55 @@ impl McpSession {
         let workspace = &server.workspace;
         let session = format!("mcp_{}_{}", letters(&identity.name), workspace.clock.id().simple());
         let recorded = workspace.begin(&RunChoice { run: None, session, front_end: "mcp" })?;
+        let session = attach(recorded.session, server, handlers);
+        Ok(Self { session, own_run: Some(recorded.run) })
+    }
+
+    /// Lets a client act in the session that its token stands for: same run, tools and grants. If the session may answer
+    /// its own approvals, the client's person does, for no longer than the session lasts.
+    pub(crate) fn join(server: &McpServer, principal: &PrincipalSession, handlers: ClientHandlers) -> Self {
         let ClientHandlers { approver, answerer, sink } = handlers;
-        let sink = Arc::new(EventTee { client: sink, listeners: workspace.live.clone() });
-        let mut session = recorded.session.approved_by(approver).answered_by(answerer).watched_by(sink);
-        session.ceilings.clone_from(&server.options.ceilings);
-        Ok(Self { session, run: recorded.run })
+        let handlers = match principal.may_answer {
+            true => ClientHandlers { approver: Arc::new(NeverAlways(approver)), answerer, sink },
+            false => ClientHandlers { approver: Arc::new(NobodyToAsk), answerer: Arc::new(NobodyAnswers), sink },
+        };
+        Self { session: attach(principal.session.for_another_client(), server, handlers), own_run: None }
+    }
+
+    /// Ends a session of the client's own, with its processes; one that its token stands for goes on.
+    pub(crate) async fn end(&self) {
+        if self.own_run.is_some() {
+            self.session.end().await;
+        }
     }
 }
 
 impl Drop for McpSession {
     fn drop(&mut self) {
         // The end of a run is a courtesy to readers; what happened is recorded already.
-        let _ = self.run.end();
+        let _ = self.own_run.as_ref().map(|run| run.end());
+    }
+}
+
+/// A session that a client's person answers and that the client watches, held to the server's sets of tools.
+fn attach(session: Session, server: &McpServer, handlers: ClientHandlers) -> Session {
+    let ClientHandlers { approver, answerer, sink } = handlers;
+    let sink = Arc::new(EventTee { client: sink, listeners: server.workspace.live.clone() });
+    let mut session = session.approved_by(approver).answered_by(answerer).watched_by(sink);
+    session.ceilings.extend(server.options.ceilings.iter().cloned());
+    session
+}
+
+/// Offers every scope but "always", which would reach the sessions of others.
+struct NeverAlways(Arc<dyn Approver>);
+
+impl Approver for NeverAlways {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalAnswer> {
+        Box::pin(async move {
+            let mut request = request.clone();
+            request.scopes.retain(|offer| offer.scope != ApprovalScope::Always);
+            self.0.ask(&request).await
+        })
     }
 }
 

@@ -40,7 +40,7 @@ pub async fn serve_stream(
     output: impl Write + Send + 'static,
 ) {
     let identity = ClientIdentity { principal: "local".into(), name: String::new() };
-    let client = Client::new(Arc::clone(server), identity);
+    let client = Client::new(Arc::clone(server), identity, None);
     let sink: SharedMessageSink = Arc::new(WriterSink { client: Arc::downgrade(&client), output: Mutex::new(output) });
     *client.notifications.lock() = Some(Arc::clone(&sink));
     subscriptions::forward(&client);

@@ -5,6 +5,7 @@
 //! tool, because a runnable call is a [`Cleared`] and only the gate makes one.
 
 mod approval;
+mod call_registry;
 mod gate;
 mod grant_view;
 mod grants;
@@ -31,10 +32,11 @@ pub use approval::{
     ApprovalAnswer, ApprovalOption, ApprovalQueueClient, ApprovalRequest, Approver, NobodyToAsk, QueueItem,
     QueuedQuestion,
 };
+pub use call_registry::{CallRegistry, CallRegistryError, RegisteredCall};
 pub use gate::{AgentNotes, CallEgress, Cleared, Gate, GateParts, Judgement};
 pub use grant_view::GrantView;
 pub use hidden_path_scanner::HiddenPathScanner;
-pub use principal::Principal;
+pub use principal::{Principal, PrincipalSession};
 pub use processes::{ProcessFollower, ProcessRegistries, ProcessRegistry, SessionProcess};
 pub use question::{NobodyAnswers, QuestionAnswerer};
 pub use registry::{Registry, RegistryError};

@@ -182,6 +182,12 @@ impl Session {
         Self { skills: Arc::new(self.skills.copied()), ..self.clone() }
     }
 
+    /// The same session for another of its clients. Paths that one client is limited to don't limit the others.
+    #[must_use]
+    pub fn for_another_client(&self) -> Self {
+        Self { bounds: Arc::default(), ..self.clone() }
+    }
+
     /// Asks in the front end and in the approval queue; the first answer counts.
     pub(crate) async fn ask(&self, request: &ApprovalRequest) -> ApprovalAnswer {
         match &self.queue {

@@ -3,12 +3,11 @@
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use toolgate_contract::{Clock, SystemClock};
-use toolgate_journal::{NewTask, Task, TaskState};
+use toolgate_journal::{NewTask, ReplyAddress, Task, TaskState};
 
 use super::Invocation;
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, GREEN, RED, TextTable, YELLOW, paint, plain};
-use crate::work::check_reply_to;
 
 /// The queue of tasks for workers.
 ///
@@ -35,7 +34,7 @@ enum InboxVerb {
         task: String,
         /// Where the answer goes: terminal (the worker's), an http URL to POST it to, or telegram:CHAT.
         #[arg(long, default_value = "terminal", value_name = "WHERE")]
-        reply_to: String,
+        reply_to: ReplyAddress,
     },
     /// List tasks, oldest first.
     List {
@@ -67,7 +66,6 @@ impl InboxArgs {
         match self.verb {
             InboxVerb::Add { task, reply_to } => {
                 anyhow::ensure!(!task.trim().is_empty(), "The task is empty. Say what should be done.");
-                check_reply_to(&reply_to)?;
                 let id = format!("task_{}", SystemClock.id().simple());
                 inbox.add(&NewTask { id: id.clone(), task, reply_to })?;
                 print(&find(&id)?, invocation.json)?;

@@ -23,7 +23,7 @@ use crate::terminal::{DIM, paint};
 /// client disconnects, with everything that the client had started.
 ///
 /// Otherwise it listens on loopback, for HTTP. Every request needs the token from the file that is named when the server
-/// starts; `GET /openapi.json` describes what can be asked, and `/mcp` speaks MCP to the owner. Beyond loopback it
+/// starts; `GET /openapi.json` describes what can be asked, and `/mcp` speaks MCP, to the owner and to sessions. Beyond loopback it
 /// listens only with a certificate. Ctrl-C, SIGTERM or SIGHUP ends every call and its processes, finishes the record and stops;
 /// a second one leaves at once.
 ///

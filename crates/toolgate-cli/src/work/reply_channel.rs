@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::json;
 use toolgate_contract::BoxFuture;
-use toolgate_journal::Task;
+use toolgate_journal::{ReplyAddress, Task};
 use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, QuestionAnswerer};
 
 use super::json_client::JsonClient;
@@ -38,31 +38,16 @@ pub(crate) trait ReplyChannel: Send + Sync {
     }
 }
 
-/// Refuses a word that names no channel, before a task is queued that can't be answered.
-pub(crate) fn check_reply_to(reply_to: &str) -> Result<()> {
-    let is_chat = reply_to.strip_prefix("telegram:").is_some_and(|chat| chat.parse::<i64>().is_ok());
-    let is_address = reply_to.starts_with("http://") || reply_to.starts_with("https://");
-    match reply_to == "terminal" || is_chat || is_address {
-        true => Ok(()),
-        false => {
-            bail!("`{reply_to}` is not a reply address. Use terminal, http://…, https://… or telegram:CHAT.")
-        }
-    }
-}
-
 /// The reply channel that a task's word names.
 pub(crate) fn reply_channel(reply_to: &str, telegram: Option<&Arc<TelegramBot>>) -> Result<Arc<dyn ReplyChannel>> {
-    check_reply_to(reply_to)?;
-    if let Some(chat) = reply_to.strip_prefix("telegram:") {
-        let telegram = telegram.context("The answer goes to Telegram, and this worker has no `--telegram-chat`.")?;
-        return Ok(Arc::new(TelegramChannel::new(
-            Arc::clone(telegram),
-            chat.parse().context("a Telegram chat id is a number")?,
-        )));
-    }
-    Ok(match reply_to {
-        "terminal" => Arc::new(TerminalChannel),
-        url => Arc::new(Webhook { url: url.to_owned(), web: JsonClient::new()? }),
+    Ok(match reply_to.parse()? {
+        ReplyAddress::Terminal => Arc::new(TerminalChannel),
+        ReplyAddress::Url(url) => Arc::new(Webhook { url, web: JsonClient::new()? }),
+        ReplyAddress::TelegramChat(chat) => {
+            let telegram =
+                telegram.context("The answer goes to Telegram, and this worker has no `--telegram-chat`.")?;
+            Arc::new(TelegramChannel::new(Arc::clone(telegram), chat))
+        }
     })
 }
 

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use toolgate_contract::{Clock, SystemClock};
-use toolgate_journal::{Inbox, NewTask};
+use toolgate_journal::{Inbox, NewTask, ReplyAddress};
 
 use super::json_client::JsonClient;
 
@@ -140,7 +140,7 @@ impl TelegramBot {
             // The question was withdrawn, so this is not an answer.
             Some(Err(_)) | None => text,
         };
-        let (id, reply_to) = (format!("telegram_{number}"), format!("telegram:{chat}"));
+        let (id, reply_to) = (format!("telegram_{number}"), ReplyAddress::TelegramChat(chat));
         let (task, inbox) = (NewTask { id: id.clone(), task: text, reply_to }, Arc::clone(inbox));
         tokio::task::spawn_blocking(move || inbox.add(&task)).await??;
         // The task is in the inbox, whether or not this message arrives.

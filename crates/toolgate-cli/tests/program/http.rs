@@ -9,6 +9,7 @@ mod concurrency;
 mod disconnects;
 mod limits;
 mod mcp;
+mod mcp_sessions;
 mod questions;
 mod routes;
 pub(crate) mod server;

@@ -56,7 +56,12 @@ impl<'a> OperationTable<'a> {
         status: u16,
         shape: Option<Schema>,
     ) -> &mut Self {
-        self.add("get", path, summary, status).last().answers = vec![(status, shape)];
+        self.add("get", path, summary, status).answers_with(shape)
+    }
+
+    /// Sets the shape of the answer when the operation works.
+    pub(super) fn answers_with(&mut self, shape: Option<Schema>) -> &mut Self {
+        self.last().answers[0].1 = shape;
         self
     }
 
@@ -78,8 +83,7 @@ impl<'a> OperationTable<'a> {
 
     pub(super) fn answer_as<T: JsonSchema>(&mut self) -> &mut Self {
         let schema = self.generator.subschema_for::<T>();
-        self.last().answers[0].1 = Some(schema);
-        self
+        self.answers_with(Some(schema))
     }
 
     pub(super) fn or_answer<T: JsonSchema>(&mut self, status: u16) -> &mut Self {
@@ -142,7 +146,7 @@ fn parameters(operation: &ApiOperation) -> Vec<Value> {
 fn responses(operation: &ApiOperation) -> Map<String, Value> {
     let mut responses = Map::new();
     for (status, shape) in &operation.answers {
-        responses.insert(status.to_string(), answered(*status, kind_of(operation.path), shape.as_ref()));
+        responses.insert(status.to_string(), answered(*status, media_types(operation.path), shape.as_ref()));
     }
     let problem = json!({ "schema": { "$ref": "#/components/schemas/Problem" } });
     for status in operation.fails {
@@ -154,16 +158,16 @@ fn responses(operation: &ApiOperation) -> Map<String, Value> {
     responses
 }
 
-/// The media type of what a path answers.
-fn kind_of(path: &str) -> &'static str {
+/// The media types in which a path answers.
+fn media_types(path: &str) -> &'static [&'static str] {
     match path {
-        "/metrics" => "application/openmetrics-text",
-        path if path.starts_with("/v1/artifacts") => "*/*",
-        _ => "application/json",
+        "/metrics" => &["text/plain", "application/openmetrics-text"],
+        path if path.starts_with("/v1/artifacts") => &["*/*"],
+        _ => &["application/json"],
     }
 }
 
-fn answered(status: u16, kind: &str, shape: Option<&Schema>) -> Value {
+fn answered(status: u16, media_types: &[&str], shape: Option<&Schema>) -> Value {
     let description = match status {
         201 => "Created.",
         202 => "Accepted.",
@@ -171,7 +175,11 @@ fn answered(status: u16, kind: &str, shape: Option<&Schema>) -> Value {
         _ => "Success.",
     };
     match shape {
-        Some(shape) => json!({ "description": description, "content": { kind: { "schema": shape } } }),
+        Some(shape) => {
+            let content: Map<String, Value> =
+                media_types.iter().map(|kind| ((*kind).to_owned(), json!({ "schema": shape }))).collect();
+            json!({ "description": description, "content": content })
+        }
         None => json!({ "description": description }),
     }
 }

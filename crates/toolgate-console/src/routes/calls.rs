@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{Call, schemars};
+use toolgate_contract::{Call, EventPayload, Reply, ToolError, schemars};
 use toolgate_dialects::strict_json;
+use toolgate_journal::read_events;
 
-use super::{ActingSession, JsonBody, PathId, StrictQuery};
+use super::{ActingSession, JsonBody, PathId, StrictQuery, run_blocking};
 use crate::http_session::HttpSession;
 use crate::problem::Problem;
 use crate::server_state::ServerState;
@@ -23,7 +25,7 @@ const MAX_ID_LENGTH: usize = 200;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CallQuery {
-    /// `false`: the call is accepted, and its events say how it ends.
+    /// `false`: the call is accepted, and `GET /v1/calls/{id}` says how it ends.
     #[serde(default)]
     wait: Option<bool>,
 }
@@ -31,10 +33,34 @@ pub(crate) struct CallQuery {
 /// A call that was accepted and isn't waited for.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct AcceptedCall {
-    /// The call; `DELETE /v1/calls/{id}` cancels it.
+    /// The call; `GET /v1/calls/{id}` shows it, and `DELETE` cancels it.
     tool_call_id: String,
     /// Where its events come.
     events: String,
+}
+
+/// How far a call is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum CallProgress {
+    /// It runs, or waits for an approval.
+    Running,
+    /// It has its reply.
+    Ended,
+}
+
+/// A call of the session, whether it was waited for or not.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CallView {
+    /// The call.
+    tool_call_id: String,
+    /// How far it is.
+    state: CallProgress,
+    /// Where its events come.
+    events: String,
+    /// Its reply, once it has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply: Option<Reply>,
 }
 
 pub(super) async fn create(
@@ -52,6 +78,44 @@ pub(super) async fn create(
     perform(&state, &client, call, is_waited_for).await
 }
 
+/// Shows a call that the session made, from the record of its run.
+pub(super) async fn show(ActingSession(client): ActingSession, PathId(id): PathId) -> Result<Json<CallView>, Problem> {
+    // Asked first: a call that isn't running any more has its end on record.
+    let is_running = client.calls.contains(&id);
+    run_blocking(move || {
+        let found = match is_running {
+            true => Some(None),
+            false => recorded(&client, &id)?,
+        };
+        let reply = found.ok_or_else(|| Problem::not_found("such call"))?;
+        let state = if reply.is_some() { CallProgress::Ended } else { CallProgress::Running };
+        Ok(Json(CallView { tool_call_id: id, state, events: events_of(&client), reply }))
+    })
+    .await
+}
+
+/// What is on record of a call: its reply, if it has ended; none if it isn't on record.
+fn recorded(client: &HttpSession, id: &str) -> Result<Option<Option<Reply>>, Problem> {
+    let unreadable = |error: std::io::Error| ToolError::io("The record can't be read", &error);
+    let events = read_events(client.run.path())?.of_call(id).map_err(unreadable)?;
+    let mut found = None;
+    for event in events {
+        match event.event.payload {
+            EventPayload::CallStarted { .. } => found = Some(None),
+            EventPayload::CallCompleted(ending) => found = Some(Some(ending.into_reply(id.to_owned(), None))),
+            EventPayload::CallFailed { error, ending, .. } => {
+                found = Some(Some(ending.into_reply(id.to_owned(), Some(error))));
+            }
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+fn events_of(client: &HttpSession) -> String {
+    format!("/v1/runs/{}/events", client.run.id)
+}
+
 /// Undoes what a call, a turn or a run changed: a call of the tool `undo`, like any other.
 pub(super) async fn undo(
     State(state): State<Arc<ServerState>>,
@@ -63,7 +127,7 @@ pub(super) async fn undo(
 }
 
 pub(super) async fn cancel(ActingSession(client): ActingSession, PathId(id): PathId) -> Result<StatusCode, Problem> {
-    match client.cancel(&id) {
+    match client.calls.cancel(&id) {
         true => Ok(StatusCode::ACCEPTED),
         false => Err(Problem::not_found("such call running")),
     }
@@ -75,13 +139,21 @@ async fn perform(
     call: Call,
     wait: bool,
 ) -> Result<Response, Problem> {
+    if !wait && client.run.journal.has_call(&call.tool_call_id)? {
+        // Whoever waits reads this in the reply. Here the id would lead to the earlier call.
+        return Err(Problem::duplicate_call("A call of this run has that `tool_call_id` already."));
+    }
     let running = state.begin(client, call)?;
     if wait {
         return Ok(Json(running.reply().await?).into_response());
     }
-    let events = format!("/v1/runs/{}/events", client.run.id);
-    Ok((StatusCode::ACCEPTED, Json(AcceptedCall { tool_call_id: running.id, events })).into_response())
+    let location = format!("/v1/calls/{}", utf8_percent_encode(&running.id, PATH_SEGMENT));
+    let accepted = AcceptedCall { tool_call_id: running.id, events: events_of(client) };
+    Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Json(accepted)).into_response())
 }
+
+/// Everything but letters, digits and what a segment of a path may hold as it is (RFC 3986, `unreserved`).
+const PATH_SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// `Prefer: respond-async` (RFC 7240).
 fn prefers_async(headers: &HeaderMap) -> bool {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use axum::response::IntoResponse;
 use serde_json::{Value, json};
 
 use super::{ActingSession, OwnerOnly};
-use crate::metrics::GaugeValues;
+use crate::metrics::{GaugeValues, MetricsFormat};
 use crate::openapi;
 use crate::server_state::ServerState;
 
@@ -18,8 +18,12 @@ pub(super) async fn health() -> Json<Value> {
     Json(json!({ "ok": true }))
 }
 
-/// Numbers for Prometheus.
-pub(super) async fn metrics(State(state): State<Arc<ServerState>>, _owner: OwnerOnly) -> impl IntoResponse {
+/// Numbers for Prometheus, in the text format that the client accepts.
+pub(super) async fn metrics(
+    State(state): State<Arc<ServerState>>,
+    _owner: OwnerOnly,
+    headers: HeaderMap,
+) -> impl IntoResponse {
     let clients = state.clients.all();
     let now = state.workspace.clock.now();
     let waiting = state
@@ -29,8 +33,9 @@ pub(super) async fn metrics(State(state): State<Arc<ServerState>>, _owner: Owner
         .and_then(|queue| queue.approvals.asks(now).ok())
         .map_or(0, |asks| asks.len());
     let present = GaugeValues { running: state.running.len(), sessions: clients.len(), waiting };
-    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, kind)], state.metrics.text(&present))
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let format = MetricsFormat::accepted(accept);
+    ([(header::CONTENT_TYPE, format.media_type())], state.metrics.text(&present, format))
 }
 
 /// What this server offers, as OpenAPI 3.1.

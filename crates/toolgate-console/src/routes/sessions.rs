@@ -1,7 +1,6 @@
 //! Sessions: the owner begins and ends them. Each has a run, grants, a set of tools and a token of its own.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -91,9 +90,7 @@ pub(super) async fn end(
 ) -> Result<StatusCode, Problem> {
     let client = state.clients.remove_session(&id).ok_or_else(|| Problem::not_found("such session"))?;
     client.stop.cancel();
-    while client.running() > 0 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    client.calls.idle().await;
     client.session.end().await;
     client.run.end()?;
     Ok(StatusCode::NO_CONTENT)
@@ -105,7 +102,7 @@ fn shown(state: &ServerState, client: &HttpSession) -> SessionView {
         run: client.run.id.clone(),
         since: client.since,
         may_answer: client.may_answer,
-        running: client.running(),
+        running: client.calls.len(),
         warning: state.workspace.warning(),
         token: None,
     }

@@ -1,6 +1,8 @@
 //! Requests that are refused before they reach a route, and that this is recorded.
 
+use axum::Extension;
 use serde_json::json;
+use toolgate_runtime::Principal;
 
 use crate::test_server::{ConsoleTestServer, HeaderTable, OWNER};
 
@@ -102,14 +104,18 @@ async fn a_session_does_not_reach_what_is_the_owners_or_another_sessions() {
 }
 
 #[tokio::test]
-async fn routes_of_another_front_end_are_the_owners() {
+async fn routes_of_another_front_end_are_told_whose_a_request_is() {
     let server = ConsoleTestServer::start();
-    let nested = axum::Router::new().route("/nested", axum::routing::get(|| async { "here" }));
-    let (_, token) = server.session(json!({})).await;
+    let whose = |Extension(principal): Extension<Principal>| async move {
+        let session = principal.session.map(|principal| (principal.session.id, principal.may_answer));
+        format!("{session:?}")
+    };
+    let nested = axum::Router::new().route("/nested", axum::routing::get(whose));
+    let (_, token) = server.session(json!({ "id": "mine" })).await;
     let ConsoleTestServer { workspace, server, .. } = server;
     let server = server.with_routes(nested);
     let server = ConsoleTestServer { router: server.router(), workspace, server };
-    assert_eq!(server.get(OWNER, "/nested").await.body, b"here");
-    assert_eq!(server.get(&token, "/nested").await.problem(), (403, "owner_only".into()));
+    assert_eq!(server.get(OWNER, "/nested").await.body, b"None");
+    assert_eq!(server.get(&token, "/nested").await.body, b"Some((\"mine\", false))");
     assert_eq!(server.ask(None, "GET", "/nested", &[], None).await.status, 401);
 }

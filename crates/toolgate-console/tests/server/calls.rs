@@ -1,7 +1,7 @@
-//! Calls and what is told of them afterwards: replies, problems, runs, changes, undo, metrics, the inbox.
+//! Calls and what is told of them afterwards: replies, problems, runs, changes, undo, the inbox.
 
 use serde_json::{Value, json};
-use toolgate_journal::NewTask;
+use toolgate_journal::{NewTask, ReplyAddress};
 
 use crate::test_server::{ConsoleTestServer, OWNER};
 
@@ -35,6 +35,10 @@ async fn a_wrong_request_is_a_problem_in_one_shape() {
         ("/v1/approvals/ask_none", json!({ "answer": "approve" }), 404, "not_found"),
         ("/v1/approvals/ask_none", json!({ "answer": "perhaps" }), 400, "invalid_request"),
         ("/v1/questions/ask_none", json!({ "answer": "left" }), 404, "not_found"),
+        ("/v1/inbox", json!({}), 400, "invalid_request"),
+        ("/v1/inbox", json!({ "task": " \n" }), 400, "invalid_request"),
+        ("/v1/inbox", json!({ "task": "x", "reply_to": "nowhere" }), 400, "invalid_request"),
+        ("/v1/inbox", json!({ "task": "x", "id": "task_1" }), 400, "invalid_request"),
     ];
     let mut answers = Vec::new();
     for (path, body, status, code) in posts {
@@ -52,6 +56,7 @@ async fn a_wrong_request_is_a_problem_in_one_shape() {
         ("/v1/changes?run=run_none", 404, "not_found"),
         ("/v1/inbox?limit=0", 400, "invalid_request"),
         ("/v1/inbox/task_none", 404, "not_found"),
+        ("/v1/calls/none", 404, "not_found"),
     ] {
         answers.push((path.to_owned(), server.get(OWNER, path).await, status, code));
     }
@@ -126,11 +131,59 @@ async fn a_call_that_is_not_waited_for_ends_in_the_events() {
         assert_eq!(answer.status, 202, "{answer:?}");
         let accepted = answer.json();
         assert_eq!(accepted["events"], json!(format!("/v1/runs/{}/events", session["run"].as_str().unwrap())));
+        assert_eq!(
+            answer.header("location"),
+            Some(format!("/v1/calls/{}", accepted["tool_call_id"].as_str().unwrap()).as_str())
+        );
         let has_ended =
             |event: &Value| event["tool_call_id"] == accepted["tool_call_id"] && event["kind"] == "tool_call.completed";
         while !server.events(&session["run"]).await.iter().any(has_ended) {
             tokio::task::yield_now().await;
         }
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_not_waited_for_is_shown_with_its_state_and_its_reply() {
+    let server = ConsoleTestServer::start();
+    let (session, token) = server.session(json!({})).await;
+    let id = "call 1/\u{e9}";
+    let hang = json!({ "name": "hangs", "args": {}, "tool_call_id": id });
+    let accepted = server.post(&token, "/v1/calls?wait=false", &hang).await;
+    let location = accepted.header("location").unwrap().to_owned();
+    assert_eq!(location, "/v1/calls/call%201%2F%C3%A9");
+    server.event(&session["run"], "tool_call.started").await;
+    let running = server.get(&token, &location).await.json();
+    assert_eq!((&running["state"], &running["tool_call_id"]), (&json!("running"), &json!(id)));
+    assert_eq!((running.get("reply"), &running["events"]), (None, &accepted.json()["events"]));
+    assert_eq!(server.get(OWNER, &location).await.problem(), (404, "not_found".into()), "another session's");
+
+    assert_eq!(server.delete(&token, &location).await.status, 202);
+    server.event(&session["run"], "tool_call.failed").await;
+    let ended = server.get(&token, &location).await.json();
+    assert_eq!((&ended["state"], &ended["reply"]["error"]["code"]), (&json!("ended"), &json!("cancelled")));
+    assert_eq!(server.post(&token, "/v1/calls?wait=false", &hang).await.problem(), (409, "duplicate_call".into()));
+}
+
+#[tokio::test]
+async fn a_call_is_shown_with_the_reply_that_whoever_waited_got() {
+    let server = ConsoleTestServer::start();
+    for (tool, args) in [
+        ("read", json!({ "path": "hello.txt" })),
+        ("write", json!({ "path": "new.txt", "content": "TOKEN=ghp_0123456789abcdefghij0123456789abcdef\n" })),
+        ("read", json!({ "path": ".env" })),
+        ("long", json!({})),
+        ("made-up", json!({})),
+    ] {
+        let mut reply = server.call(OWNER, tool, args).await;
+        let path = format!("/v1/calls/{}", reply["tool_call_id"].as_str().unwrap());
+        let mut shown = server.get(OWNER, &path).await.json();
+        assert_eq!(shown["state"], "ended", "{shown}");
+        for reply in [&mut reply, &mut shown["reply"]] {
+            assert!(reply["duration_ms"].is_u64());
+            reply["duration_ms"] = json!(0);
+        }
+        assert_eq!(shown["reply"], reply, "{tool}");
     }
 }
 
@@ -154,35 +207,35 @@ async fn a_call_is_cancelled_by_its_id_or_by_disconnecting() {
 }
 
 #[tokio::test]
-async fn metrics_count_calls_and_refusals() {
-    let server = ConsoleTestServer::start();
-    server.call(OWNER, "list", json!({})).await;
-    server.call(OWNER, "read", json!({ "path": "none" })).await;
-    server.call(OWNER, "made-up", json!({})).await;
-    server.ask(None, "GET", "/v1/tools", &[], None).await;
-    let metrics = String::from_utf8(server.get(OWNER, "/metrics").await.body).unwrap();
-    for line in [
-        "toolgate_calls_total{tool=\"list\",outcome=\"ok\"} 1",
-        "toolgate_calls_total{tool=\"read\",outcome=\"not_found\"} 1",
-        "toolgate_calls_total{tool=\"unknown\",outcome=\"unknown_tool\"} 1",
-        "toolgate_requests_refused_total{code=\"unauthorized\"} 1",
-        "toolgate_calls_running 0",
-        "# EOF",
-    ] {
-        assert!(metrics.contains(line), "{line} is missing in\n{metrics}");
-    }
-}
-
-#[tokio::test]
 async fn the_owner_sees_the_inbox() {
     let server = ConsoleTestServer::start();
     let inbox = server.workspace.stores.inbox().unwrap();
     let task = "write it down".to_owned();
-    inbox.add(&NewTask { id: "task_1".into(), task, reply_to: "terminal".into() }).unwrap();
+    inbox.add(&NewTask { id: "task_1".into(), task, reply_to: ReplyAddress::Terminal }).unwrap();
     let tasks = server.get(OWNER, "/v1/inbox").await.json();
     assert_eq!((&tasks["tasks"][0]["id"], &tasks["tasks"][0]["state"]), (&json!("task_1"), &json!("waiting")));
     assert_eq!(server.get(OWNER, "/v1/inbox/task_1").await.json()["task"], "write it down");
     inbox.cancel("task_1").unwrap();
     assert_eq!(server.get(OWNER, "/v1/inbox").await.json()["tasks"], json!([]));
     assert_eq!(server.get(OWNER, "/v1/inbox?all=true").await.json()["tasks"][0]["state"], "cancelled");
+}
+
+#[tokio::test]
+async fn the_owner_adds_a_task_and_a_session_does_not() {
+    let server = ConsoleTestServer::start();
+    let added = server.post(OWNER, "/v1/inbox", &json!({ "task": "tidy up" })).await;
+    assert_eq!(added.status, 201, "{added:?}");
+    let task = added.json();
+    assert_eq!(
+        (&task["task"], &task["state"], &task["reply_to"]),
+        (&json!("tidy up"), &json!("waiting"), &json!("terminal"))
+    );
+    assert_eq!(server.get(OWNER, added.header("location").unwrap()).await.json(), task);
+    let posted = json!({ "task": "report", "reply_to": "http://127.0.0.1:9/answers" });
+    assert_eq!(server.post(OWNER, "/v1/inbox", &posted).await.json()["reply_to"], "http://127.0.0.1:9/answers");
+
+    let (_, token) = server.session(json!({})).await;
+    assert_eq!(server.post(&token, "/v1/inbox", &json!({ "task": "x" })).await.problem(), (403, "owner_only".into()));
+    let tasks = server.get(OWNER, "/v1/inbox").await.json();
+    assert_eq!(tasks["tasks"].as_array().unwrap().len(), 2, "{tasks}");
 }

@@ -7,6 +7,7 @@ mod authentication;
 mod calls;
 mod events;
 mod limits;
+mod metrics;
 mod openapi;
 mod questions;
 mod sessions;

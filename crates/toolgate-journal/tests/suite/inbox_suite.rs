@@ -40,7 +40,9 @@ fn gone(token: &str) -> Lease {
 }
 
 fn add(inbox: &dyn Inbox, id: &str) {
-    inbox.add(&NewTask { id: id.into(), task: format!("do {id}"), reply_to: "terminal".into() }).unwrap();
+    inbox
+        .add(&NewTask { id: id.into(), task: format!("do {id}"), reply_to: toolgate_journal::ReplyAddress::Terminal })
+        .unwrap();
 }
 
 fn take(inbox: &dyn Inbox, lease: &Lease) -> Option<String> {

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use toolgate_contract::{Durability, Event, EventPayload};
 use toolgate_journal::{JournalError, JournalFault, RunOptions, SigningKey, Verification, read_events, verify};
 
-use crate::world::{RUN, World, completed, facts, key, some_calls, started};
+use crate::world::{RUN, World, completed, facts, failed, key, some_calls, started};
 
 fn events(world: &World) -> Vec<Event> {
     read_events(&world.state.run_dir(RUN).unwrap()).unwrap().map(|event| event.unwrap().event).collect()
@@ -345,5 +345,22 @@ fn the_id_of_a_call_is_taken_once_in_a_run_whoever_made_the_call() {
     assert!(other.journal.claim_call("call-2").unwrap());
     other.journal.append(&[started(2, "call-2")]).unwrap();
     assert!(!run.journal.claim_call("call-2").unwrap(), "another process made that call meanwhile");
+    assert!(!run.journal.has_call("call-3").unwrap());
     assert!(run.journal.claim_call("call-3").unwrap());
+    assert!(run.journal.has_call("call-3").unwrap());
+}
+
+#[test]
+fn the_events_of_one_call_are_found_whatever_its_id_is() {
+    let world = World::new();
+    let run = world.begin();
+    let odd = "a \"quoted\" \\ id\u{1F600}";
+    run.journal.append(&[started(1, "call-1"), started(2, odd), failed(3, "call-1"), completed(4, odd)]).unwrap();
+    let seqs = |id: &str| -> Vec<u64> {
+        let found = read_events(run.path()).unwrap().of_call(id).unwrap();
+        found.iter().map(|event| event.seq).collect()
+    };
+    assert_eq!(seqs("call-1"), [2, 4]);
+    assert_eq!(seqs(odd), [3, 5]);
+    assert_eq!(seqs("call"), Vec::<u64>::new(), "a part of an id is another id");
 }

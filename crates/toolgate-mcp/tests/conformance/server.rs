@@ -18,10 +18,29 @@ use crate::extension::ConformanceExtension;
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
     let extension = Arc::new(ConformanceExtension::default());
-    let tools = toolgate_tools::all().into_iter().chain(fixtures::all(&extension));
-    let world = TestWorkspace::new(tools, "");
+    let world = world(&extension);
     let server = McpServer::with_extension(world.workspace(), McpOptions::default(), extension)?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("http://{}/mcp", listener.local_addr()?);
     axum::serve(listener, Router::new().nest("/mcp", service(server))).await
+}
+
+/// Anybody on this machine can call, without a token: so there are the suite's tools alone, which do nothing.
+fn world(extension: &Arc<ConformanceExtension>) -> TestWorkspace {
+    TestWorkspace::new(fixtures::all(extension), "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_real_tool_is_offered() {
+        let world = world(&Arc::default());
+        let workspace = world.workspace();
+        let offered: Vec<&str> = workspace.gate.declarations().map(|tool| tool.name.as_str()).collect();
+        let real: Vec<String> = toolgate_tools::all().iter().map(|tool| tool.declaration().name.clone()).collect();
+        assert!(!offered.is_empty() && !real.is_empty());
+        assert!(offered.iter().all(|name| !real.iter().any(|real| real == name)), "{offered:?}");
+    }
 }

@@ -89,12 +89,12 @@ async fn behind_another_server_a_request_needs_its_principal() {
     let stranger = request("POST", &[("host", "gate.example:8731")], body.clone());
     assert_eq!(send(&router, stranger).await.status, 403);
     let mut owner = request("POST", &[("host", "gate.example:8731")], body);
-    owner.extensions_mut().insert(Principal("owner".into()));
+    owner.extensions_mut().insert(Principal { name: "owner".into(), session: None });
     let answer = send(&router, owner).await;
     assert_eq!(answer.status, 200);
     let mut other =
         request("POST", &[("mcp-session-id", answer.header("mcp-session-id").unwrap())], message("ping", &json!({})));
-    other.extensions_mut().insert(Principal("somebody else".into()));
+    other.extensions_mut().insert(Principal { name: "somebody else".into(), session: None });
     assert_eq!(send(&router, other).await.status, 404, "a session belongs to its principal");
 }
 

@@ -125,7 +125,13 @@ impl World {
         let directory = tempfile::tempdir().unwrap();
         let state = Arc::new(StateDirectory::open(directory.path()).unwrap());
         let inbox: Arc<dyn Inbox> = Arc::new(state.inbox().unwrap());
-        inbox.add(&NewTask { id: "task".into(), task: "do it".into(), reply_to: "terminal".into() }).unwrap();
+        inbox
+            .add(&NewTask {
+                id: "task".into(),
+                task: "do it".into(),
+                reply_to: toolgate_journal::ReplyAddress::Terminal,
+            })
+            .unwrap();
         Self { _directory: directory, state, inbox, heard: Arc::default(), warnings: Arc::default() }
     }
 
@@ -275,7 +281,10 @@ async fn work_on_a_task_that_another_worker_has_taken_is_cancelled() {
 #[tokio::test(start_paused = true)]
 async fn a_take_whose_answer_was_lost_is_repeated_and_takes_no_second_task() {
     let (world, worker) = (World::new(), TimedWorker::new("again", Duration::ZERO));
-    world.inbox.add(&NewTask { id: "second".into(), task: "do".into(), reply_to: "terminal".into() }).unwrap();
+    world
+        .inbox
+        .add(&NewTask { id: "second".into(), task: "do".into(), reply_to: toolgate_journal::ReplyAddress::Terminal })
+        .unwrap();
     let calls = AtomicU32::new(0);
     let supervisor = world.supervisor(&worker, move || match calls.fetch_add(1, Ordering::Relaxed) {
         0 => CallFate::LosesItsAnswer,

@@ -180,6 +180,7 @@ fn record_end(
         payload,
         exit_code: record.tally.exit_code,
         files_changed: record.tally.files_changed.clone(),
+        more_files_changed: record.tally.more_files_changed,
         folded: record.tally.folded.clone(),
         commands_run: record.tally.commands_run.clone(),
         refs: record.tally.refs.clone(),
