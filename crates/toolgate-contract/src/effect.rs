@@ -27,6 +27,14 @@ pub enum Effect {
         /// As the caller wrote it.
         path: String,
     },
+    /// Examines the entry of a directory, or creates or replaces a symbolic link there. It applies to the path itself,
+    /// never to the target of a link, and to nothing beneath it.
+    Entry {
+        /// As the caller wrote it.
+        path: String,
+        /// What is done with the entry. To delete it, state [`Effect::Delete`], which follows no link either.
+        access: Access,
+    },
     /// Restores content at a path that Toolgate itself recorded and checked: the state before a change that the journal
     /// proves, a file that a person releases from quarantine, or what git writes into a new repository. It applies to
     /// the path itself, never to the target of a link there, and to nothing beneath it.
@@ -141,7 +149,7 @@ impl Effect {
             Self::Read { path } => Some((Access::Read, path)),
             Self::Write { path } => Some((Access::Write, path)),
             Self::Delete { path } => Some((Access::Delete, path)),
-            Self::Restore { path, access } => Some((*access, path)),
+            Self::Entry { path, access } | Self::Restore { path, access } => Some((*access, path)),
             _ => None,
         }
     }
@@ -149,9 +157,14 @@ impl Effect {
     /// The permission that this effect needs.
     pub fn permission(&self) -> Permission {
         match self {
-            Self::Read { .. } | Self::Restore { access: Access::Read, .. } => Permission::FsRead,
-            Self::Write { .. } | Self::Restore { access: Access::Write, .. } => Permission::FsWrite,
-            Self::Delete { .. } | Self::Restore { access: Access::Delete, .. } => Permission::FsDelete,
+            Self::Read { .. } => Permission::FsRead,
+            Self::Write { .. } => Permission::FsWrite,
+            Self::Delete { .. } => Permission::FsDelete,
+            Self::Entry { access, .. } | Self::Restore { access, .. } => match access {
+                Access::Read => Permission::FsRead,
+                Access::Write => Permission::FsWrite,
+                Access::Delete => Permission::FsDelete,
+            },
             Self::Run { .. } | Self::Attend { .. } | Self::Feed { .. } => Permission::ProcExec,
             Self::Connect { .. } => Permission::NetConnect,
             Self::Unsandboxed { .. } => Permission::Unsandboxed,
@@ -168,6 +181,9 @@ impl fmt::Display for Effect {
             Self::Read { path } => write!(f, "read {path}"),
             Self::Write { path } => write!(f, "write {path}"),
             Self::Delete { path } => write!(f, "delete {path}"),
+            Self::Entry { path, access: Access::Read } => write!(f, "examine {path}"),
+            Self::Entry { path, access: Access::Write } => write!(f, "write the link {path}"),
+            Self::Entry { path, access: Access::Delete } => write!(f, "delete the link {path}"),
             Self::Restore { path, access: Access::Delete } => write!(f, "take {path} back"),
             Self::Restore { path, .. } => write!(f, "restore {path}"),
             Self::Run { command, workdir } if workdir.is_empty() || workdir == "." => write!(f, "run {command}"),

@@ -170,7 +170,9 @@ impl Policy {
             Effect::Read { .. } => self.on_path(index, Access::Read, located, opinions),
             Effect::Write { .. } => self.on_path(index, Access::Write, located, opinions),
             Effect::Delete { .. } => self.on_path(index, Access::Delete, located, opinions),
-            Effect::Restore { access, .. } => self.on_path(index, *access, located, opinions),
+            Effect::Entry { access, .. } | Effect::Restore { access, .. } => {
+                self.on_path(index, *access, located, opinions);
+            }
             Effect::Connect { host, .. } => self.on_host(index, host, opinions),
             // Simple commands, and the input of a process, are judged separately.
             Effect::Run { .. } | Effect::Attend { .. } | Effect::Feed { .. } => {}

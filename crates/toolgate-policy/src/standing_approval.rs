@@ -17,9 +17,11 @@ fn is_exact(effect: &Effect) -> bool {
     match effect {
         // An approval for all files of a kind ends with its session.
         Effect::Write { path } if is_instruction_kind(path) => false,
-        Effect::Read { path } | Effect::Write { path } | Effect::Delete { path } | Effect::Restore { path, .. } => {
-            is_below_workspace(path)
-        }
+        Effect::Read { path }
+        | Effect::Write { path }
+        | Effect::Delete { path }
+        | Effect::Entry { path, .. }
+        | Effect::Restore { path, .. } => is_below_workspace(path),
         Effect::Connect { host, .. } => Host::read(host).is_ok(),
         Effect::Run { command, .. } => grant_pattern(command).is_some(),
         // Running without the sandbox is approved for each call; input for one process says nothing about the next one.

@@ -60,6 +60,7 @@ fn normalized(located: &LocatedEffect) -> Effect {
         Effect::Read { .. } => Effect::Read { path },
         Effect::Write { .. } => Effect::Write { path },
         Effect::Delete { .. } => Effect::Delete { path },
+        Effect::Entry { access, .. } => Effect::Entry { path, access: *access },
         Effect::Restore { access, .. } => Effect::Restore { path, access: *access },
         other => other.clone(),
     }

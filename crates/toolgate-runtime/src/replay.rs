@@ -67,6 +67,7 @@ fn belongs_to_session(effect: &Effect) -> bool {
         Effect::Read { .. }
         | Effect::Write { .. }
         | Effect::Delete { .. }
+        | Effect::Entry { .. }
         | Effect::Restore { .. }
         | Effect::Run { .. }
         | Effect::Connect { .. }

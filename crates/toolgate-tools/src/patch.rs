@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Effect, ErrorCode, FileContent, Hands, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError, WorkspacePath,
+    Access, Effect, ErrorCode, FileContent, Hands, LINK_MODE, Permission, Preview, Risk, SideEffect, Spec, Tool,
+    ToolError, WorkspacePath,
 };
 
 use crate::support::hash_ahead::hash_ahead;
 use crate::support::target_file::TargetFile;
-use crate::support::text::patch::{FileOperation, FilePatch, HunkReport, PatchFault, apply_in, parse};
+use crate::support::text::patch::{
+    FileOperation, FilePatch, HunkReport, PatchFault, PatchSemantics, PatchedContent, apply_in, parse,
+};
 use crate::support::text::{Diff, DiffSide, MatchTier, between};
 
 /// Applies a patch.
@@ -28,6 +31,10 @@ pub struct Args {
     /// For each path, the version the patch is for, from `read`.
     #[serde(default)]
     expected_sha256: BTreeMap<String, String>,
+    /// What isn't clear is refused. With `codex`, as in that client, lines without context go to the end of the file, and
+    /// an added or moved file replaces what is there.
+    #[serde(default)]
+    semantics: PatchSemantics,
 }
 
 /// The result of the patch.
@@ -102,6 +109,10 @@ impl Tool for PatchTool {
 /// The effects of one file's part of a patch.
 fn effects_of(file: &FilePatch<'_>, is_dry_run: bool) -> Vec<Effect> {
     let path = &file.path;
+    if file.is_link() && matches!(file.operation, FileOperation::Create | FileOperation::Update) {
+        let access = if is_dry_run { Access::Read } else { Access::Write };
+        return vec![Effect::Entry { path: path.clone(), access }];
+    }
     let changes = match &file.operation {
         _ if is_dry_run => vec![],
         FileOperation::Create | FileOperation::Update => vec![Effect::write(path)],
@@ -140,19 +151,20 @@ impl WorkingFiles {
     fn apply(&mut self, file: &FilePatch<'_>, args: &Args, hands: &dyn Hands) -> Result<PatchedFile, ToolError> {
         let working_file = self.working_file(&file.path, hands)?;
         let before = working_file.now.clone();
+        check_kind(file, before.as_ref())?;
         // The hash is computed concurrently; a version mismatch is reported before any hunk failure.
-        let applied = apply_in(file, before.as_ref().map(|content| &content.bytes[..]), working_file.found.encoding());
-        let moved_on =
-            working_file.found.check_version(hands, args.expected_sha256.get(&file.path).map(String::as_str))?;
+        let (content, encoding) = (before.as_ref().map(|content| &content.bytes[..]), working_file.found.encoding());
+        let applied = apply_in(file, content, encoding, args.semantics);
+        let moved_on = working_file.found.check_version(hands, args.expected_of(&file.path))?;
         let applied = applied?;
-        let note = match moved_on {
+        let rebased = match moved_on {
             None => None,
-            Some(what) if applied.reports.iter().all(|hunk| hunk.tier == MatchTier::Exact && hunk.fuzz == 0) => {
+            Some(what) if is_certain(file, &applied) => {
                 Some(format!("The patch was rebased: since the file was last seen, {what}"))
             }
             Some(what) => return Err(working_file.found.stale(&what)),
         };
-        let mode = file.mode.after.map(|mode| mode & 0o777).or(before.as_ref().and_then(|content| content.mode));
+        let mode = file.mode.after.map(content_mode).or(before.as_ref().and_then(|content| content.mode));
         let after = applied.after.map(|bytes| FileContent { bytes: bytes.into(), mode });
         after.iter().for_each(|content| hash_ahead(&content.bytes));
         let target = match &file.operation {
@@ -160,33 +172,46 @@ impl WorkingFiles {
             _ => &file.path,
         };
         let Diff { text: diff, additions, deletions } = between(side(&file.path, &before), side(target, &after));
-        self.put(file, after, hands)?;
+        let replaced = self.put(file, after, args, hands)?;
+        let notes: Vec<String> = rebased.into_iter().chain(replaced).collect();
+        let note = (!notes.is_empty()).then(|| notes.join(" "));
         let operation = file.operation.clone();
         Ok(PatchedFile { path: file.path.clone(), operation, additions, deletions, hunks: applied.reports, note, diff })
     }
 
-    /// Stores the new content under the file's new path.
-    fn put(&mut self, file: &FilePatch<'_>, after: Option<FileContent>, hands: &dyn Hands) -> Result<(), ToolError> {
-        match &file.operation {
-            FileOperation::Move { to } | FileOperation::Copy { to } => {
-                let target = self.working_file(to, hands)?;
-                if target.now.is_some() {
-                    return Err(PatchFault::Exists { path: to.clone() }.into());
-                }
-                target.now = after;
-                if matches!(file.operation, FileOperation::Move { .. }) {
-                    self.working_file(&file.path, hands)?.now = None;
-                }
-            }
-            _ => self.working_file(&file.path, hands)?.now = after,
+    /// Stores the new content under the file's new path. Gives a note where that replaces another file.
+    fn put(
+        &mut self,
+        file: &FilePatch<'_>,
+        after: Option<FileContent>,
+        args: &Args,
+        hands: &dyn Hands,
+    ) -> Result<Option<String>, ToolError> {
+        let (FileOperation::Move { to } | FileOperation::Copy { to }) = &file.operation else {
+            self.working_file(&file.path, hands)?.now = after;
+            return Ok(None);
+        };
+        let target = self.working_file(to, hands)?;
+        let replaces = target.now.is_some();
+        if replaces && args.semantics == PatchSemantics::Strict {
+            let (path, from) = (to.clone(), Some(file.path.clone()));
+            return Err(PatchFault::Exists { path, from, format: file.format }.into());
         }
-        Ok(())
+        if let Some(what) = target.found.check_version(hands, args.expected_of(to))?.filter(|_| replaces) {
+            return Err(target.found.stale(&what));
+        }
+        target.now = after;
+        if matches!(file.operation, FileOperation::Move { .. }) {
+            self.working_file(&file.path, hands)?.now = None;
+        }
+        Ok(replaces.then(|| format!("`{to}` existed and was replaced.")))
     }
 
     fn working_file(&mut self, path: &str, hands: &dyn Hands) -> Result<&mut WorkingFile, ToolError> {
         let place = hands.place(path)?;
         if !self.files.contains_key(&place) {
-            let found = TargetFile::load(hands, path)?;
+            let found = TargetFile::load_at(hands, path, place.clone())?;
+            found.bytes.iter().for_each(hash_ahead);
             let now = found.bytes.clone().map(|bytes| FileContent { bytes, mode: Some(found.mode) });
             self.files.insert(place.clone(), WorkingFile { found, now });
         }
@@ -210,6 +235,41 @@ impl WorkingFiles {
             })
             .collect()
     }
+}
+
+impl Args {
+    /// The version of a path that the patch is for.
+    fn expected_of(&self, path: &str) -> Option<&str> {
+        self.expected_sha256.get(path).map(String::as_str)
+    }
+}
+
+/// Whether the hunks match a file that nobody has seen so well that the patch must have been made for it.
+fn is_certain(file: &FilePatch<'_>, applied: &PatchedContent) -> bool {
+    file.operation != FileOperation::Create
+        && applied.reports.iter().all(|hunk| hunk.tier == MatchTier::Exact && hunk.fuzz == 0)
+}
+
+/// Refuses hunks for a file where there is a link, and the other way round. A link is deleted or moved as it is.
+fn check_kind(file: &FilePatch<'_>, before: Option<&FileContent>) -> Result<(), ToolError> {
+    let path = &file.path;
+    let (message, hint) = match before.map(FileContent::is_link) {
+        Some(true) if !file.is_link() && !file.hunks.is_empty() => (
+            format!("`{path}` is a symbolic link."),
+            "Patch the file that it leads to; a diff that changes the link itself has mode 120000.",
+        ),
+        Some(false) if file.is_link() && file.operation != FileOperation::Create => (
+            format!("The patch changes the symbolic link `{path}`, which is a file."),
+            "Delete the file and create the link, in the same patch.",
+        ),
+        _ => return Ok(()),
+    };
+    Err(ToolError::new(ErrorCode::NotAFile, message).with_hint(hint))
+}
+
+/// A mode in git's notation as that of a file's content.
+fn content_mode(mode: u32) -> u32 {
+    if mode == LINK_MODE { LINK_MODE } else { mode & 0o777 }
 }
 
 fn side<'a>(path: &'a str, content: &'a Option<FileContent>) -> Option<DiffSide<'a>> {

@@ -146,7 +146,8 @@ impl Files for Roots {
         let removed: BTreeSet<String> =
             paths.filter(|(access, _)| *access == Access::Delete).map(|(_, path)| path.to_owned()).collect();
         let locate = |effect: Effect| {
-            let itself = effect.path().is_some_and(|(_, path)| removed.contains(path));
+            let itself =
+                matches!(effect, Effect::Entry { .. }) || effect.path().is_some_and(|(_, path)| removed.contains(path));
             self.locate_one(effect, itself)
         };
         effects.into_iter().map(locate).collect()

@@ -12,6 +12,8 @@ pub(super) struct EffectIndex {
     declared: HashMap<(Access, String), WorkspacePath>,
     /// Paths that are permitted together with everything beneath them.
     covered: HashSet<(Access, WorkspacePath)>,
+    /// Entries of directories that are examined or written, each by itself.
+    entries: HashSet<(Access, WorkspacePath)>,
     /// Paths that are restored, each by itself.
     restored: HashSet<(Access, WorkspacePath)>,
 }
@@ -22,11 +24,17 @@ impl EffectIndex {
         for LocatedEffect { effect, real, .. } in granted {
             let (Some((access, path)), Some(real)) = (effect.path(), real) else { continue };
             index.declared.entry((access, path.to_owned())).or_insert_with(|| real.clone());
-            if matches!(effect, Effect::Restore { .. }) {
-                // The current content is read before it is replaced.
-                index.restored.extend([(access, real.clone()), (Access::Read, real.clone())]);
-            } else {
-                index.covered.insert((access, real.clone()));
+            // What is replaced by itself is read before.
+            let with_reading = [(access, real.clone()), (Access::Read, real.clone())];
+            match effect {
+                Effect::Restore { .. } => index.restored.extend(with_reading),
+                Effect::Entry { .. } => {
+                    index.declared.entry((Access::Read, path.to_owned())).or_insert_with(|| real.clone());
+                    index.entries.extend(with_reading);
+                }
+                _ => {
+                    index.covered.insert((access, real.clone()));
+                }
             }
         }
         index
@@ -47,7 +55,8 @@ impl EffectIndex {
         let at =
             |path: &str| self.covered.contains(&(access, WorkspacePath { root: place.root, path: path.to_owned() }));
         let above = place.path.match_indices('/').map(|(end, _)| &place.path[..end]);
-        at(&place.path) || at("") || above.into_iter().any(at)
+        let is_entry = !self.entries.is_empty() && self.entries.contains(&(access, place.clone()));
+        is_entry || at(&place.path) || at("") || above.into_iter().any(at)
     }
 }
 
@@ -63,7 +72,8 @@ mod tests {
             real: Some(WorkspacePath::in_workspace(path)),
         };
         let restore = Effect::Restore { path: ".git/config".into(), access: Access::Delete };
-        let index = EffectIndex::of(&[at(Effect::write("src"), "src"), at(restore, ".git/config")]);
+        let link = Effect::Entry { path: "now".into(), access: Access::Write };
+        let index = EffectIndex::of(&[at(Effect::write("src"), "src"), at(restore, ".git/config"), at(link, "now")]);
         for (access, path, covers, restores) in [
             (Access::Write, "src", true, false),
             (Access::Write, "src/deep/a.rs", true, false),
@@ -74,6 +84,10 @@ mod tests {
             (Access::Read, ".git/config", false, true),
             (Access::Write, ".git/config", false, false),
             (Access::Delete, ".git/config/x", false, false),
+            (Access::Write, "now", true, false),
+            (Access::Read, "now", true, false),
+            (Access::Delete, "now", false, false),
+            (Access::Write, "now/x", false, false),
         ] {
             let place = WorkspacePath::in_workspace(path);
             assert_eq!(index.covers(access, &place), covers, "{access:?} {path}");

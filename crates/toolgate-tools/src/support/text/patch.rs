@@ -12,7 +12,8 @@ mod locate;
 mod unified;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use toolgate_contract::LINK_MODE;
 
 pub use self::apply::{PatchedContent, apply, apply_in};
 pub use self::fault::{HunkFault, HunkFaultReason, PatchFault};
@@ -56,6 +57,25 @@ pub enum FileOperation {
         /// The copy's path.
         to: String,
     },
+}
+
+impl FilePatch<'_> {
+    /// Whether it is about a symbolic link itself, whose content is its target.
+    pub fn is_link(&self) -> bool {
+        self.mode.before == Some(LINK_MODE) || self.mode.after == Some(LINK_MODE)
+    }
+}
+
+/// What a patch means where its format leaves it open.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PatchSemantics {
+    /// Refuses it.
+    #[default]
+    Strict,
+    /// As the client Codex does: lines added without context follow the last line, and a file that is added or moved
+    /// replaces what is there.
+    Codex,
 }
 
 /// A file's mode before and after, such as `0o100755`.

@@ -1,7 +1,7 @@
 //! Applies a file's part of a patch to its old bytes.
 
 use super::locate::{HunkLocator, PlacedHunk};
-use super::{FileOperation, FilePatch, HunkFault, HunkReport, PatchFault, PatchFormat};
+use super::{FileOperation, FilePatch, HunkFault, HunkReport, PatchFault, PatchFormat, PatchSemantics};
 use crate::support::text::indexed_text::{IndexedText, TieredText};
 use crate::support::text::line_block::{LineBlock, joined};
 use crate::support::text::lines::BOM;
@@ -20,14 +20,39 @@ pub struct PatchedContent {
 
 /// The file after the patch. `before` is `None` when there is no such file.
 pub fn apply(file: &FilePatch<'_>, before: Option<&[u8]>) -> Result<PatchedContent, PatchFault> {
-    apply_in(file, before, Encoding::Utf8)
+    apply_in(file, before, Encoding::Utf8, PatchSemantics::Strict)
 }
 
-/// Like [`apply`], for a file in any encoding; the patch itself is UTF-8.
-pub fn apply_in(file: &FilePatch<'_>, before: Option<&[u8]>, encoding: Encoding) -> Result<PatchedContent, PatchFault> {
+/// Like [`apply`], for a file in any encoding, with semantics to choose; the patch itself is UTF-8.
+pub fn apply_in(
+    file: &FilePatch<'_>,
+    before: Option<&[u8]>,
+    encoding: Encoding,
+    semantics: PatchSemantics,
+) -> Result<PatchedContent, PatchFault> {
+    let mut applied = content_after(file, before, encoding, semantics)?;
+    // A link's target has no newline, whether or not the patch says so.
+    if let Some(target) = applied.after.as_mut().filter(|target| file.is_link() && target.ends_with(b"\n")) {
+        target.pop();
+    }
+    Ok(applied)
+}
+
+fn content_after(
+    file: &FilePatch<'_>,
+    before: Option<&[u8]>,
+    encoding: Encoding,
+    semantics: PatchSemantics,
+) -> Result<PatchedContent, PatchFault> {
     let path = || file.path.clone();
     match (&file.operation, before) {
-        (FileOperation::Create, Some(_)) => Err(PatchFault::Exists { path: path() }),
+        (FileOperation::Create, Some(_)) if semantics == PatchSemantics::Codex => {
+            let mut replaced = created(file);
+            let note = "The file existed and was replaced.".to_owned();
+            replaced.reports.iter_mut().take(1).for_each(|report| report.note = Some(note.clone()));
+            Ok(replaced)
+        }
+        (FileOperation::Create, Some(_)) => Err(PatchFault::Exists { path: path(), from: None, format: file.format }),
         (FileOperation::Create, None) => Ok(created(file)),
         (FileOperation::Update, None) if only_adds(file) => Ok(created(file)),
         (_, None) => Err(PatchFault::Missing { path: path() }),
@@ -35,14 +60,14 @@ pub fn apply_in(file: &FilePatch<'_>, before: Option<&[u8]>, encoding: Encoding)
             Ok(PatchedContent { after: None, reports: Vec::new() })
         }
         (FileOperation::Delete, Some(before)) => {
-            let (left, reports) = changed(file, before, encoding)?;
+            let (left, reports) = changed(file, before, encoding, semantics)?;
             match left.is_empty() {
                 true => Ok(PatchedContent { after: None, reports }),
                 false => Err(leftover(file, &left)),
             }
         }
         (FileOperation::Update | FileOperation::Move { .. } | FileOperation::Copy { .. }, Some(before)) => {
-            let (after, reports) = changed(file, before, encoding)?;
+            let (after, reports) = changed(file, before, encoding, semantics)?;
             Ok(PatchedContent { after: Some(after), reports })
         }
     }
@@ -67,11 +92,16 @@ fn leftover(file: &FilePatch<'_>, left: &[u8]) -> PatchFault {
 }
 
 /// Locates every hunk, or reports why each failing hunk doesn't match.
-fn changed(file: &FilePatch<'_>, before: &[u8], encoding: Encoding) -> Result<(Vec<u8>, Vec<HunkReport>), PatchFault> {
+fn changed(
+    file: &FilePatch<'_>,
+    before: &[u8],
+    encoding: Encoding,
+    semantics: PatchSemantics,
+) -> Result<(Vec<u8>, Vec<HunkReport>), PatchFault> {
     let in_encoding = |fault: EncodingFault| PatchFault::Encoding { path: file.path.clone(), fault };
     let view = encoding.view(before).map_err(in_encoding)?;
     let pages = TieredText::new(view.text(), file.hunks.iter().any(|hunk| mentions_bom(&hunk.block(file.format))));
-    let mut locator = HunkLocator::new(&pages, file.format);
+    let mut locator = HunkLocator::new(&pages, file.format, semantics);
     let (mut splices, mut reports, mut faults) = (Vec::new(), Vec::new(), Vec::new());
     for (index, hunk) in file.hunks.iter().enumerate() {
         match locator.place(hunk) {

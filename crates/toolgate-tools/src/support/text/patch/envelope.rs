@@ -13,6 +13,7 @@ const END_OF_FILE: &[u8] = b"*** End of File";
 pub(super) fn parse<'a>(lines: &PatchLines<'a>, start: usize) -> Result<Vec<FilePatch<'a>>, PatchFault> {
     let mut files = Vec::new();
     let mut at = start + 1;
+    let end = (at..lines.len()).rfind(|&at| lines.trimmed(at) == END);
     loop {
         let line = lines.trimmed(at);
         if at >= lines.len() {
@@ -22,7 +23,7 @@ pub(super) fn parse<'a>(lines: &PatchLines<'a>, start: usize) -> Result<Vec<File
         } else if line == END {
             return nothing_after(lines, at + 1).map(|()| files);
         } else {
-            files.push(file(lines, &mut at)?);
+            files.push(file(lines, &mut at, end)?);
         }
     }
 }
@@ -38,7 +39,8 @@ fn nothing_after(lines: &PatchLines<'_>, end: usize) -> Result<(), PatchFault> {
     }
 }
 
-fn file<'a>(lines: &PatchLines<'a>, at: &mut usize) -> Result<FilePatch<'a>, PatchFault> {
+/// Parses one file's part. `end` is the last line that may be the end marker.
+fn file<'a>(lines: &PatchLines<'a>, at: &mut usize, end: Option<usize>) -> Result<FilePatch<'a>, PatchFault> {
     let start = *at;
     let line = lines.trimmed(start);
     let path = |marker: &str| line.strip_prefix(marker.as_bytes()).map(|path| file_name(start, path));
@@ -55,7 +57,7 @@ fn file<'a>(lines: &PatchLines<'a>, at: &mut usize) -> Result<FilePatch<'a>, Pat
             }
             None => FileOperation::Update,
         };
-        let hunks = hunks(lines, at)?;
+        let hunks = hunks(lines, at, end)?;
         if hunks.is_empty() && operation == FileOperation::Update {
             return Err(PatchFault::malformed(start, "the update has no lines to change."));
         }
@@ -91,15 +93,16 @@ fn added<'a>(lines: &PatchLines<'a>, at: &mut usize) -> Result<Hunk<'a>, PatchFa
     }
 }
 
-/// Parses the hunks of an update, up to the next file.
-fn hunks<'a>(lines: &PatchLines<'a>, at: &mut usize) -> Result<Vec<Hunk<'a>>, PatchFault> {
+/// Parses the hunks of an update, up to the next file. A line of context may be `*** End Patch` itself; the last such
+/// line is the marker, also if it is indented.
+fn hunks<'a>(lines: &PatchLines<'a>, at: &mut usize, end: Option<usize>) -> Result<Vec<Hunk<'a>>, PatchFault> {
     let mut hunks = HunkCollector::default();
     while let Some(line) = lines.raw(*at) {
         let marker = lines.trimmed(*at);
         if marker == END_OF_FILE {
             let hunk = hunks.done.last_mut().ok_or_else(|| PatchFault::malformed(*at, "no hunk comes before it."))?;
             hunk.at_end = true;
-        } else if line.starts_with(b"*** ") {
+        } else if line.starts_with(b"*** ") || end == Some(*at) {
             break;
         } else if line.starts_with(b"@@") {
             hunks.head(*at, heading(line));

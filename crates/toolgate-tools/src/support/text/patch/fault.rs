@@ -5,6 +5,7 @@ use std::fmt;
 
 use toolgate_contract::{ErrorCode, ToolError};
 
+use super::PatchFormat;
 use crate::support::text::match_tier::MatchTier;
 use crate::support::text::nearest::{NearestMatch, NumberedLine};
 use crate::support::text::reencode::EncodingFault;
@@ -28,10 +29,14 @@ pub enum PatchFault {
         /// What it requires.
         message: String,
     },
-    /// A file to be created already exists.
+    /// A file to be created already exists, or one that another is moved or copied to.
     Exists {
-        /// The file.
+        /// The file that exists.
         path: String,
+        /// The file that is moved or copied there.
+        from: Option<String>,
+        /// The format of the patch, for the advice.
+        format: PatchFormat,
     },
     /// A file to be changed doesn't exist.
     Missing {
@@ -123,7 +128,10 @@ impl fmt::Display for PatchFault {
             Self::Nothing => f.write_str("The text contains no patch."),
             Self::Malformed { line, message } => write!(f, "The patch is malformed at its line {line}: {message}"),
             Self::Unsupported { line, message } => write!(f, "The patch can't be applied, line {line}: {message}"),
-            Self::Exists { path } => write!(f, "The patch creates `{path}`, which already exists."),
+            Self::Exists { path, from: None, .. } => write!(f, "The patch creates `{path}`, which already exists."),
+            Self::Exists { path, from: Some(from), .. } => {
+                write!(f, "The patch moves or copies `{from}` to `{path}`, which already exists.")
+            }
             Self::Missing { path } => write!(f, "The patch changes `{path}`, which doesn't exist."),
             Self::Leftover { path, line } => {
                 write!(f, "The patch deletes `{path}`, but the file contains more than the patch says.")?;
@@ -188,13 +196,28 @@ impl From<PatchFault> for ToolError {
             }
             PatchFault::Unsupported { .. } => Self::invalid_args(message)
                 .with_hint("Leave this part out of the patch and make the change another way."),
-            PatchFault::Exists { .. } => Self::new(ErrorCode::PatchMismatch, message)
-                .with_hint("Read the file and change it with an update, or delete it first."),
+            PatchFault::Exists { path, from, format } => {
+                Self::new(ErrorCode::PatchMismatch, message).with_hint(existing_hint(&path, from.is_some(), format))
+            }
             PatchFault::Missing { .. } => Self::new(ErrorCode::NotFound, message),
             PatchFault::Leftover { .. } => Self::new(ErrorCode::PatchMismatch, message),
             PatchFault::Hunks { faults, .. } => Self::new(code(&faults), message).with_hint(hint(&faults)),
             PatchFault::Encoding { .. } => Self::invalid_args(message)
                 .with_hint("Rewrite the file as UTF-8 with `write`, or use other characters."),
+        }
+    }
+}
+
+/// How to go on where a file already exists.
+fn existing_hint(path: &str, is_move: bool, format: PatchFormat) -> String {
+    let tool = if is_move { "`move` with `overwrite`" } else { "`write`" };
+    match format {
+        PatchFormat::Envelope => format!(
+            "To change it, use `*** Update File: {path}`. To replace it, use {tool}, or put `*** Delete File: {path}` \
+             before this in the same patch."
+        ),
+        PatchFormat::Unified => {
+            format!("To change it, read `{path}` and send a diff against what is there. To replace it, use {tool}.")
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::{Hunk, HunkFaultReason, PatchFormat};
+use super::{Hunk, HunkFaultReason, PatchFormat, PatchSemantics};
 use crate::support::text::indexed_text::{IndexedText, TieredText, fold};
 use crate::support::text::line_block::{BlockMatch, DiffLine, LineBlock, RawLine, joined};
 use crate::support::text::lines::{body, is_blank};
@@ -38,6 +38,7 @@ pub(super) struct PlacedHunk<'h> {
 pub(super) struct HunkLocator<'p> {
     pages: &'p TieredText<'p>,
     format: PatchFormat,
+    semantics: PatchSemantics,
     /// The lines that earlier hunks change.
     taken: Vec<Range<usize>>,
     /// Where the last hunk's change ended.
@@ -47,8 +48,8 @@ pub(super) struct HunkLocator<'p> {
 }
 
 impl<'p> HunkLocator<'p> {
-    pub(super) fn new(pages: &'p TieredText<'p>, format: PatchFormat) -> Self {
-        Self { pages, format, taken: Vec::new(), cursor: 0, drift: 0 }
+    pub(super) fn new(pages: &'p TieredText<'p>, format: PatchFormat, semantics: PatchSemantics) -> Self {
+        Self { pages, format, semantics, taken: Vec::new(), cursor: 0, drift: 0 }
     }
 
     /// Finds the hunk's position and marks its lines as taken.
@@ -148,7 +149,7 @@ impl<'p> HunkLocator<'p> {
         Ok(None)
     }
 
-    /// Added lines without context can only go into an empty file.
+    /// Added lines without context can only go into an empty file, or to the end of one where the semantics say so.
     fn without_context<'h>(&self, hunk: &'h Hunk<'_>) -> Result<PlacedHunk<'h>, HunkFaultReason> {
         match hunk.start {
             _ if self.page().len() == 0 => {

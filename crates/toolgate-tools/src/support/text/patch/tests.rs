@@ -98,7 +98,8 @@ mod reading {
         for (patch, line, part) in [
             ("diff --git a/i b/i\nindex 1..2 100644\nGIT binary patch\nliteral 1\n", 3, "binary"),
             ("diff --git a/i b/i\nBinary files a/i and b/i differ\n", 2, "binary"),
-            ("diff --git a/l b/l\nnew file mode 120000\n", 2, "symbolic link"),
+            ("diff --git a/l b/l\nold mode 100644\nnew mode 120000\n", 1, "deleting it and creating it"),
+            ("diff --git a/m b/m\nnew file mode 160000\n", 2, "submodule"),
             ("diff --cc f\nindex 1,2..3\n", 1, "combined"),
             ("@@ -1 +1 @@\n-a\n+b\n", 1, "which file"),
             ("--- a/f\n+++ b/f\n@@ -1,x +1 @@\n-a\n+b\n", 3, "header"),
@@ -138,6 +139,36 @@ mod reading {
         let hunks = &files[2].hunks;
         assert_eq!((hunks.len(), hunks[0].headings.len(), hunks[1].steps.len()), (2, 0, 3));
         assert!(hunks[1].at_end);
+    }
+
+    #[test]
+    fn the_markers_may_be_indented_and_a_line_of_context_may_look_like_one() {
+        for end in ["  *** End Patch", "\t*** End Patch \t", " *** End Patch\nEOF", "*** End Patch\r"] {
+            let patch = format!("\t*** Begin Patch \n*** Update File: f\n@@\n a\n-b\n+c\n{end}\n\n");
+            becomes(&patch, "a\nb\n", "a\nc\n");
+            let patch = format!(" *** Begin Patch\n*** Add File: f\n+a\n{end}\n");
+            assert_eq!(apply(&parse(patch.as_bytes()).unwrap()[0], None).unwrap().after.unwrap(), b"a\n");
+        }
+        let about_patches = " *** End Patch\n-b\n+c\n";
+        becomes(&envelope(about_patches), "*** End Patch\nb\n", "*** End Patch\nc\n");
+        let indented = format!("*** Begin Patch\n*** Update File: f\n{about_patches}  *** End Patch\n");
+        becomes(&indented, "*** End Patch\nb\n", "*** End Patch\nc\n");
+    }
+
+    #[test]
+    fn headers_of_links_are_read() {
+        for (headers, operation) in [
+            (
+                "new file mode 120000\nindex 000..111\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+to\n",
+                FileOperation::Create,
+            ),
+            ("index 111..222 120000\n--- a/l\n+++ b/l\n@@ -1 +1 @@\n-to\n+from\n", FileOperation::Update),
+            ("deleted file mode 120000\n--- a/l\n+++ /dev/null\n@@ -1 +0,0 @@\n-to\n", FileOperation::Delete),
+        ] {
+            let patch = format!("diff --git a/l b/l\n{headers}\\ No newline at end of file\n");
+            let files = parse(patch.as_bytes()).unwrap();
+            assert_eq!((files[0].is_link(), &files[0].operation), (true, &operation), "{headers}");
+        }
     }
 }
 
@@ -240,10 +271,29 @@ mod applying {
     }
 
     #[test]
+    fn a_carriage_return_inside_a_line_is_content() {
+        let before = "a\rb\nplain\nc\rd\n";
+        let hunk = " a\rb\n-plain\n+x\ry\n c\rd\n";
+        for patch in
+            [envelope(hunk), envelope(&format!("@@ a\rb\n{hunk}")), unified(&format!("@@ -1,3 +1,3 @@\n{hunk}"))]
+        {
+            let reports = becomes(&patch, before, "a\rb\nx\ry\nc\rd\n");
+            assert_eq!(reports[0].tier, MatchTier::Exact);
+        }
+        becomes(&envelope("-a\rb\n+a\rB\n"), "a\rb\r\nc\r\n", "a\rB\r\nc\r\n");
+        becomes(&envelope("@@ a\rb\n+new\n"), "a\rb\nc\n", "a\rb\nnew\nc\n");
+        becomes(&envelope("-last\r\n+first\n"), "last\r", "first");
+        becomes(&envelope("-a\n+\rb\n"), "a\nc\n", "\rb\nc\n");
+        let added = parse(b"*** Begin Patch\n*** Add File: f\n+a\rb\n+\r\r\n*** End Patch\n").unwrap();
+        assert_eq!(apply(&added[0], None).unwrap().after.unwrap(), b"a\rb\n\r\r\n");
+    }
+
+    #[test]
     fn files_are_created_and_deleted_only_as_they_are() {
         let create = parse(b"--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n").unwrap();
         assert_eq!(apply(&create[0], None).unwrap().after.unwrap(), b"x\n");
-        assert_eq!(apply(&create[0], Some(b"")), Err(PatchFault::Exists { path: "f".into() }));
+        let exists = PatchFault::Exists { path: "f".into(), from: None, format: PatchFormat::Unified };
+        assert_eq!(apply(&create[0], Some(b"")), Err(exists));
         let delete = parse(b"--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n").unwrap();
         assert_eq!(apply(&delete[0], Some(b"x\n")).unwrap().after, None);
         assert!(matches!(apply(&delete[0], Some(b"x\ny\n")), Err(PatchFault::Leftover { .. })));
@@ -258,7 +308,9 @@ mod applying {
         let before: Vec<u8> = "\u{feff}ä\r\nb\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
         let after: Vec<u8> = "\u{feff}ä\r\nü\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
         let patch = unified("@@ -1,2 +1,2 @@\n ä\n-b\n+ü\n");
-        let applied = apply_in(&parse(patch.as_bytes()).unwrap()[0], Some(&before), Encoding::Utf16Le).unwrap();
+        let applied =
+            apply_in(&parse(patch.as_bytes()).unwrap()[0], Some(&before), Encoding::Utf16Le, PatchSemantics::Strict);
+        let applied = applied.unwrap();
         assert_eq!(applied.after.unwrap(), after);
     }
 
@@ -352,6 +404,50 @@ mod placing_by_context {
             why(&envelope(hunk), &before.repeat(2)),
             HunkFaultReason::Ambiguous { tier: MatchTier::Indentation, .. }
         ));
+    }
+}
+
+mod as_codex {
+    use super::*;
+
+    fn applied(patch: &str, before: Option<&str>) -> PatchedContent {
+        let files = parse(patch.as_bytes()).unwrap();
+        apply_in(&files[0], before.map(str::as_bytes), Encoding::Utf8, PatchSemantics::Codex).unwrap()
+    }
+
+    fn note(applied: &PatchedContent) -> &str {
+        applied.reports[0].note.as_deref().unwrap_or_default()
+    }
+
+    #[test]
+    fn lines_without_context_go_to_the_end_with_a_note() {
+        for (hunks, before, after) in [
+            ("@@\n+new\n", "a\nb\n", "a\nb\nnew\n"),
+            ("+new\n", "a\nb", "a\nb\nnew"),
+            ("@@\n+one\n@@\n+two\n", "a\r\n", "a\r\none\r\ntwo\r\n"),
+            ("@@\n-a\n+A\n@@\n+new\n", "a\nb\n", "A\nb\nnew\n"),
+        ] {
+            let applied = applied(&envelope(hunks), Some(before));
+            assert_eq!(String::from_utf8(applied.after.clone().unwrap()).unwrap(), after, "{hunks}");
+            let notes: Vec<_> = applied.reports.iter().filter_map(|report| report.note.as_deref()).collect();
+            assert!(notes.last().unwrap().contains("end of the file"), "{hunks}: {notes:?}");
+            assert!(matches!(super::applied(&envelope(hunks), before), Err(PatchFault::Hunks { .. })), "{hunks}");
+        }
+    }
+
+    #[test]
+    fn a_heading_still_says_where() {
+        let applied = applied(&envelope("@@ a\n+new\n"), Some("a\nb\n"));
+        assert_eq!(applied.after.unwrap(), b"a\nnew\nb\n");
+    }
+
+    #[test]
+    fn an_added_file_replaces_what_is_there_with_a_note() {
+        let patch = "*** Begin Patch\n*** Add File: f\n+new\n*** End Patch\n";
+        let replaced = applied(patch, Some("old\n"));
+        assert_eq!(replaced.after.as_deref(), Some(&b"new\n"[..]));
+        assert!(note(&replaced).contains("replaced"));
+        assert_eq!(note(&applied(patch, None)), "");
     }
 }
 

@@ -1,11 +1,12 @@
 //! Parses unified diffs: git's, with extended headers, and plain ones.
 
+use toolgate_contract::LINK_MODE;
+
 use super::header_paths::{DEV_NULL, HeaderPaths, git_pair, name};
 use super::{FileOperation, FilePatch, Hunk, ModeChange, PatchFault, PatchFormat, PatchLines};
 
 mod hunk;
 
-const SYMBOLIC_LINK: u32 = 0o120_000;
 const SUBMODULE: u32 = 0o160_000;
 
 /// Whether the headers of a file begin at a line.
@@ -62,6 +63,8 @@ struct DiffHeaders {
     moved: HeaderPaths,
     copied: HeaderPaths,
     mode: ModeChange,
+    /// The mode in the `index` header, which doesn't change.
+    unchanged_mode: Option<u32>,
     /// Which side a plain diff dates to the Unix epoch, which means that the file doesn't exist there.
     dated_nowhere: (bool, bool),
 }
@@ -108,10 +111,8 @@ impl DiffHeaders {
             (self.deleted, self.mode.before) = (true, Some(mode(at, text)?));
         } else if let Some(text) = after("index ") {
             // `index 0a1b..2c3d 100644`: the mode is here when it doesn't change.
-            text.rsplit(|&byte| byte == b' ')
-                .next()
-                .filter(|mode| mode.len() == 6)
-                .map_or(Ok(0), |text| mode(at, text))?;
+            let last = text.rsplit(|&byte| byte == b' ').next().filter(|mode| mode.len() == 6);
+            self.unchanged_mode = last.map(|text| mode(at, text)).transpose()?;
         } else {
             return Ok(after("similarity index ").or(after("dissimilarity index ")).is_some());
         }
@@ -153,6 +154,10 @@ impl DiffHeaders {
         if says_nothing {
             return Err(PatchFault::malformed(self.start, format!("nothing is changed in `{path}`: it has no hunks.")));
         }
+        if self.unchanged_mode == Some(LINK_MODE) {
+            self.mode = ModeChange { before: Some(LINK_MODE), after: Some(LINK_MODE) };
+        }
+        self.check_kind(&operation)?;
         let patch_line = self.start + 1;
         Ok(FilePatch { path, operation, mode: self.mode, format: PatchFormat::Unified, patch_line, hunks })
     }
@@ -166,6 +171,18 @@ impl DiffHeaders {
             return Err(PatchFault::malformed(self.start, "a deleted file has no lines left."));
         }
         Ok(())
+    }
+
+    /// Git deletes a file and creates a link in its place; a mere change of mode can't say that.
+    fn check_kind(&self, operation: &FileOperation) -> Result<(), PatchFault> {
+        let is_link = |mode: Option<u32>| mode == Some(LINK_MODE);
+        match *operation == FileOperation::Update && is_link(self.mode.before) != is_link(self.mode.after) {
+            true => Err(PatchFault::malformed(
+                self.start,
+                "a file becomes a link, or a link a file, only by deleting it and creating it again.",
+            )),
+            false => Ok(()),
+        }
     }
 
     fn operation(&self) -> Result<(String, FileOperation), PatchFault> {
@@ -200,7 +217,6 @@ impl DiffHeaders {
 fn mode(at: usize, text: &[u8]) -> Result<u32, PatchFault> {
     let mode = std::str::from_utf8(text.trim_ascii()).ok().and_then(|text| u32::from_str_radix(text, 8).ok());
     match mode {
-        Some(SYMBOLIC_LINK) => Err(PatchFault::unsupported(at, "it changes a symbolic link.")),
         Some(SUBMODULE) => Err(PatchFault::unsupported(at, "it changes a submodule.")),
         Some(mode) => Ok(mode),
         None => Err(PatchFault::malformed(at, "the mode isn't an octal number.")),

@@ -5,7 +5,7 @@ use crate::support::text::line_block::BlockMatch;
 use crate::support::text::lines::{body, indent, is_blank, trim};
 use crate::support::text::match_tier::MatchTier;
 use crate::support::text::nearest::{clipped, nearest};
-use crate::support::text::patch::{Hunk, HunkFaultReason};
+use crate::support::text::patch::{Hunk, HunkFaultReason, PatchSemantics};
 
 /// Maximum number of lines at which a heading may occur.
 const MAX_HEADINGS: usize = 1_000;
@@ -32,12 +32,20 @@ impl<'p> HunkLocator<'p> {
     /// so.
     pub(super) fn additions<'h>(&self, hunk: &'h Hunk<'_>) -> Result<PlacedHunk<'h>, HunkFaultReason> {
         let headings = self.lines_under_headings(hunk, self.cursor).or_else(|_| self.lines_under_headings(hunk, 0))?;
+        let block = hunk.block(self.format);
         let at = match headings.as_slice() {
             [] if hunk.at_end => self.page().len(),
+            [] if self.semantics == PatchSemantics::Codex => {
+                let at = self.page().len();
+                let mut placed = placed(block, BlockMatch { at, tier: MatchTier::Exact, shift: None }, at);
+                placed
+                    .notes
+                    .push("No line around the new ones was given: they were added to the end of the file.".into());
+                return Ok(placed);
+            }
             [] => return Err(HunkFaultReason::NoContext),
             headings => self.only(MatchTier::Exact, headings)?.unwrap_or_default() + 1,
         };
-        let block = hunk.block(self.format);
         let there = super::lines_match(self.page(), at, block.after(), MatchTier::LineEndings);
         let before = at.checked_sub(hunk.steps.len()).filter(|_| hunk.at_end);
         let there_before =
