@@ -345,7 +345,7 @@ impl CommandConfinement {
     fn denials(&self, errors: &str) -> Vec<Denial> {
         let mut denials = denied_files(errors, &self.paths, &self.directory);
         denials.extend(unseen_files(errors, &self.paths, &self.directory));
-        denials.extend(self.is_staged.then(|| directory_rename_denied(errors)).flatten());
+        denials.extend(self.is_staged.then(|| rename_denied(errors)).flatten());
         denials.extend(self.is_staged.then(|| hard_link_denied(errors)).flatten());
         denials
     }
@@ -357,19 +357,20 @@ impl fmt::Debug for Child {
     }
 }
 
-/// An overlay can't rename a directory of the lower layer (EXDEV); programs that don't copy it instead fail.
-fn directory_rename_denied(errors: &str) -> Option<Denial> {
+/// Every root is a file system of its own, as `/tmp` is, and nothing can be renamed from one to another (EXDEV).
+fn rename_denied(errors: &str) -> Option<Denial> {
     let is_that = errors.contains("cross-device link") || errors.contains("EXDEV");
-    let reason = "A directory that existed before wasn't renamed, as the command's changes are staged until it ends. `mv` copies \
-                  it instead; with `stdin: true` the command works in place, and can rename it, but not change git's configuration.";
+    let reason = "Something wasn't renamed or linked, as the workspace, `/tmp`, the home and every other root are file systems of \
+                  their own. `mv` and `cp` copy from one to another.";
     is_that.then(|| Denial { code: ErrorCode::SandboxDenied, missing: Vec::new(), reason: reason.into(), rule: None })
 }
 
-/// An overlay copies a file of the lower layer that has several names before it links it, and git refuses the copy.
+/// An overlay copies a file of the lower layer before it links it, and git wants the very file that it saw. So it gets no link
+/// at all and copies, unless it was told to make links.
 fn hard_link_denied(errors: &str) -> Option<Denial> {
-    let reason = "Git made no hard links to objects that have several names, as the command's changes are staged until it ends. \
-                  `git clone --no-hardlinks` copies them.";
-    let is_that = errors.contains("hardlink different from source");
+    let reason = "Git made no hard links to objects that existed before, as the command's changes are staged until it ends. \
+                  `git clone` without `--local` copies them.";
+    let is_that = errors.contains("fatal: failed to create link");
     is_that.then(|| Denial { code: ErrorCode::SandboxDenied, missing: Vec::new(), reason: reason.into(), rule: None })
 }
 

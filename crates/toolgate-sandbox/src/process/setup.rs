@@ -3,6 +3,7 @@
 //! one thread can be forked safely.
 
 pub(super) mod bubblewrap;
+mod caller;
 mod capabilities;
 mod decoys;
 mod devices;
@@ -11,9 +12,11 @@ mod first_process;
 mod landlock;
 mod listeners;
 mod mounts;
+mod move_directory;
 mod namespaces;
 mod netlink;
 mod overlay;
+mod overlay_broker;
 mod reaper;
 mod rlimits;
 mod seccomp;

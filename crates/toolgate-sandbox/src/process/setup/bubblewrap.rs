@@ -12,6 +12,7 @@ use super::super::syscall::clone3::{OneThread, spawn_vfork};
 use super::super::syscall::execve::{EXIT_EXEC_FAILED, ExecStrings, execute};
 use super::super::syscall::{descriptors, signals};
 use super::super::wire;
+use super::exec::StartedCommand;
 use super::mounts::{IGNORE_ALL, open_no_links};
 use super::reaper;
 use super::zygote_main::{INNER_NAME, INNER_PLAN, INNER_SOCKET, c_string};
@@ -27,7 +28,7 @@ pub(super) fn run(one: &OneThread, plan: &SandboxPlan, socket: &OwnedFd) -> Resu
     let children = signals::watch_children().during(SetupStep::ExecuteBubblewrap);
     let ended = children.and_then(|children| {
         let pid = start(one, plan, socket)?;
-        reaper::wait(pid, socket, &children);
+        reaper::wait(StartedCommand { pid, broker: None }, socket, &children);
         reaper::kill_descendants();
         Ok(0)
     });

@@ -12,22 +12,37 @@ use super::super::syscall::execve::{EXIT_EXEC_FAILED, ExecStrings, execute};
 use super::super::syscall::{descriptors, signals};
 use super::super::wire::{self, SandboxMessage};
 use super::first_process::confine_without_namespaces;
+use super::overlay_broker::OverlayBroker;
 use super::seccomp;
 use super::tty::{self, PtyPair};
 
-/// Starts the command and tells the host. Returns the PID of the new process.
+/// A command that was started.
+pub(super) struct StartedCommand {
+    /// The PID of its process.
+    pub(super) pid: i32,
+    /// Answers those of its system calls that overlayfs can't do.
+    pub(super) broker: Option<OverlayBroker>,
+}
+
+/// Starts the command and tells the host. `is_brokered` is whether the first process is asked about system calls that overlayfs
+/// can't do.
 pub(super) fn start(
     one: &OneThread,
     plan: &SandboxPlan,
     request: &ExecRequest,
     streams: Vec<OwnedFd>,
     socket: &OwnedFd,
-) -> Result<i32, SetupFault> {
+    is_brokered: bool,
+) -> Result<StartedCommand, SetupFault> {
     let terminal = request.terminal.map(tty::open).transpose()?;
     let (arguments, environment) = (ExecStrings::new(&request.arguments), ExecStrings::new(&request.environment));
+    let (ours, theirs) = wire::pair().during(SetupStep::StartCommand)?;
     let mut fault = None;
     let started = spawn_vfork(one, || {
         let prepared = prepare(plan, request, &streams, terminal.as_ref()).and_then(|()| watch_connects(plan, socket));
+        if is_brokered && prepared.is_ok() {
+            hand_over_listener(&theirs);
+        }
         fault = Some(prepared.err().unwrap_or_else(|| try_programs(request, &arguments, &environment)));
         EXIT_EXEC_FAILED
     });
@@ -40,7 +55,8 @@ pub(super) fn start(
     descriptors.extend(terminal.as_ref().map(|terminal| terminal.master.as_fd()));
     let _ = wire::send_message(socket.as_fd(), &SandboxMessage::Started, &descriptors);
     // The streams are dropped here: once only the command's processes hold them, they end when those processes end.
-    Ok(started.pid)
+    drop(theirs);
+    Ok(StartedCommand { pid: started.pid, broker: receive_listener(&ours) })
 }
 
 /// Everything between the new process and its program. The zygote has reset all signal handlers already, but the first
@@ -69,6 +85,19 @@ fn watch_connects(plan: &SandboxPlan, socket: &OwnedFd) -> Result<(), SetupFault
     let Some(listener) = seccomp::install_listener(plan)? else { return Ok(()) };
     wire::send_message(socket.as_fd(), &SandboxMessage::Listening, &[listener.as_fd()])
         .during(SetupStep::FilterSystemCalls)
+}
+
+/// Has the first process asked about what overlayfs can't do. The new process has descriptors of its own, so the listener is
+/// sent.
+fn hand_over_listener(socket: &OwnedFd) {
+    if let Some(listener) = seccomp::install_overlay_listener() {
+        let _ = wire::send(socket.as_fd(), wire::PLACEHOLDER, &[listener.as_fd()]);
+    }
+}
+
+fn receive_listener(socket: &OwnedFd) -> Option<OverlayBroker> {
+    let received = wire::receive(socket.as_fd()).ok().flatten()?;
+    received.descriptors.into_iter().next().map(OverlayBroker::new)
 }
 
 fn connect(streams: &[OwnedFd]) -> Result<(), SetupFault> {

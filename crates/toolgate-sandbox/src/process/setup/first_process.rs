@@ -147,6 +147,8 @@ fn serve(
     (findings, handed): SetupResult,
 ) -> Result<i32, SetupFault> {
     // If the host is gone, receiving tells.
+    // The callers of system calls are found by their number in `/proc`.
+    let is_brokered = !plan.overlays.is_empty() && findings.own_proc;
     let _ = wire::send_message(socket.as_fd(), &SandboxMessage::Ready(findings), &wire::borrow(&handed));
     // From here on only the host holds the listeners: nobody inside can accept their connections.
     drop(handed);
@@ -156,8 +158,8 @@ fn serve(
         handed.next().ok_or(Errno::BADMSG).and_then(wire::from_memfd).during(SetupStep::ReadRequest)?;
     let streams: Vec<OwnedFd> = handed.collect();
     let children = signals::watch_children().during(SetupStep::StartCommand)?;
-    let pid = exec::start(one, plan, &request, streams, socket)?;
-    let status = reaper::wait(pid, socket, &children);
+    let started = exec::start(one, plan, &request, streams, socket, is_brokered)?;
+    let status = reaper::wait(started, socket, &children);
     match (plan.tier, status) {
         (Tier::Landlock | Tier::Open, _) => reaper::kill_descendants(),
         (_, Some(_)) => reaper::kill_namespace(),

@@ -18,6 +18,9 @@ pub(super) fn mount(overlay: &OverlayMount) -> Result<OwnedFd, SetupFault> {
     let mounted = || -> Result<OwnedFd, Errno> {
         let context = fsopen(c"overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
         fsconfig_set_flag(&context, c"userxattr")?;
+        // Nothing is synced before settling syncs it: otherwise every file that is copied into the upper directory would be. Before
+        // Linux 5.10 overlayfs doesn't know this.
+        let _ = fsconfig_set_flag(&context, c"volatile");
         fsconfig_set_string(&context, c"lowerdir", escaped(&overlay.path))?;
         fsconfig_set_string(&context, c"upperdir", overlay.upper.as_c_str())?;
         fsconfig_set_string(&context, c"workdir", overlay.work.as_c_str())?;

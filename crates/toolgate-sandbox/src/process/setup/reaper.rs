@@ -9,26 +9,44 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::super::syscall::signals;
+use super::exec::StartedCommand;
+use super::overlay_broker::OverlayBroker;
 
 /// Signals that are read from the signalfd at a time.
 const SIGNALS_AT_ONCE: usize = 4;
 
 /// Waits for a child, and reaps orphans meanwhile. Returns the child's status, or `None` if the host closed its end of the
 /// socket first. `children` is a signalfd for SIGCHLD.
-pub(super) fn wait(pid: i32, socket: &OwnedFd, children: &OwnedFd) -> Option<i32> {
+pub(super) fn wait(command: StartedCommand, socket: &OwnedFd, children: &OwnedFd) -> Option<i32> {
+    let StartedCommand { pid, mut broker } = command;
+    let mut has_child_ended = true;
     loop {
-        match rustix::process::wait(WaitOptions::NOHANG) {
-            Ok(Some((ended, status))) if ended.as_raw_nonzero().get() == pid => return Some(status.as_raw()),
-            Ok(Some(_)) | Err(Errno::INTR) => continue,
-            Ok(None) => {}
-            Err(_) => return None,
+        while has_child_ended {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((ended, status))) if ended.as_raw_nonzero().get() == pid => return Some(status.as_raw()),
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => has_child_ended = false,
+                Err(_) => return None,
+            }
         }
         // Polled for no event, the socket reports only that its other end was closed.
-        let mut waiting = [PollFd::new(socket, PollFlags::empty()), PollFd::new(children, PollFlags::IN)];
+        let mut waiting = vec![PollFd::new(socket, PollFlags::empty()), PollFd::new(children, PollFlags::IN)];
+        waiting.extend(broker.as_ref().map(|broker| PollFd::new(broker.listener(), PollFlags::IN)));
         let _ = poll(&mut waiting, None);
-        if !waiting[0].revents().is_empty() {
+        let events: Vec<PollFlags> = waiting.iter().map(PollFd::revents).collect();
+        if !events[0].is_empty() {
             return None;
         }
+        match events.get(2) {
+            Some(asked) if asked.contains(PollFlags::IN) => broker.iter_mut().for_each(OverlayBroker::answer_next),
+            // Everything that could ask has ended.
+            Some(ended) if !ended.is_empty() => broker = None,
+            _ => {}
+        }
+        if events[1].is_empty() {
+            continue;
+        }
+        has_child_ended = true;
         let _ = rustix::io::read(children, &mut [0; SIGNALS_AT_ONCE * size_of::<libc::signalfd_siginfo>()]);
     }
 }

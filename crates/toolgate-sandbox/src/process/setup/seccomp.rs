@@ -10,6 +10,7 @@ use super::super::plan::{NetworkPlan, SandboxPlan};
 use super::super::profile::UnixSockets;
 use super::super::setup_step::{SetupFault, SetupStep, StepContext};
 use super::super::syscall::seccomp;
+use super::overlay_broker;
 
 /// Installs the filter that asks the host about every `connect`, and returns its listener. Where a listener can't be had (the
 /// kernel allows one), no Unix socket can be made instead.
@@ -23,6 +24,12 @@ pub(super) fn install_listener(plan: &SandboxPlan) -> Result<Option<OwnedFd>, Se
     let sockets = rules::AllowedSockets { unix_sockets: false, internet_sockets: true };
     seccomp::install(&program::program(&rules::all(sockets))).during(SetupStep::FilterSystemCalls)?;
     Ok(None)
+}
+
+/// Installs the filter that asks the first process about system calls that overlayfs can't do, and returns its listener. Without
+/// one, they fail as overlayfs has them fail.
+pub(super) fn install_overlay_listener() -> Option<OwnedFd> {
+    seccomp::install_with_listener(&program::notifying(overlay_broker::CALLS)).ok()
 }
 
 /// Installs the seccomp filter that the plan needs.

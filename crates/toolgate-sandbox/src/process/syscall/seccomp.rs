@@ -32,10 +32,24 @@ pub(crate) fn install_with_listener(program: &[BpfInstruction]) -> Result<OwnedF
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
+/// `linux/seccomp.h`, since Linux 6.6: a listener's flag that has the process that asks and the one that answers take turns on one
+/// processor, which takes a fraction of the time. `libc` doesn't have it yet.
+const SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP: libc::c_ulong = 1;
+
+/// Has the kernel switch directly between those who ask and the one process that answers. Older kernels don't know how.
+pub(crate) fn take_turns(listener: &OwnedFd) {
+    // SAFETY: the argument is a number.
+    unsafe {
+        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+    }
+}
+
 /// A system call that waits for an answer.
 #[derive(Debug)]
 pub(crate) struct Notification {
     id: u64,
+    /// The number of the system call (`SYS_*`).
+    pub(crate) call: libc::c_long,
     /// The thread that made it, as this process numbers threads.
     pub(crate) thread: u32,
     pub(crate) arguments: [u64; 6],
@@ -48,7 +62,12 @@ pub(crate) fn receive(listener: &OwnedFd) -> Result<Notification, Errno> {
     // SAFETY: the kernel writes one structure of this size.
     let answer = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut received) };
     checked(answer.into())?;
-    Ok(Notification { id: received.id, thread: received.pid, arguments: received.data.args })
+    Ok(Notification {
+        id: received.id,
+        call: received.data.nr.into(),
+        thread: received.pid,
+        arguments: received.data.args,
+    })
 }
 
 /// Fails if the thread that made the system call no longer waits for the answer.
@@ -63,7 +82,16 @@ pub(crate) fn check_waiting(listener: &OwnedFd, notification: &Notification) -> 
 /// Answers a notification: the system call returns 0, or this error.
 pub(crate) fn respond(listener: &OwnedFd, to: &Notification, answer: Result<(), Errno>) -> Result<(), Errno> {
     let error = answer.err().map_or(0, |error| -error.raw_os_error());
-    let mut response = libc::seccomp_notif_resp { id: to.id, val: 0, error, flags: 0 };
+    send(listener, libc::seccomp_notif_resp { id: to.id, val: 0, error, flags: 0 })
+}
+
+/// Answers a notification: the kernel goes on with the system call. Its arguments may be others by then.
+pub(crate) fn let_continue(listener: &OwnedFd, to: &Notification) -> Result<(), Errno> {
+    let flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
+    send(listener, libc::seccomp_notif_resp { id: to.id, val: 0, error: 0, flags })
+}
+
+fn send(listener: &OwnedFd, mut response: libc::seccomp_notif_resp) -> Result<(), Errno> {
     // SAFETY: the kernel reads one structure of this size.
     let answer = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut response) };
     checked(answer.into())?;
