@@ -82,7 +82,7 @@ impl Mutation {
             Self::Sparse(path, megabytes) => unless_pipe(path, format!("truncate -s {megabytes}M {}", path.quoted())),
             Self::Pipe(path) => format!("mkfifo {}", path.quoted()),
             Self::Deep(path, count, length) => format!(
-                "(mkdir -p {p} && cd {p} && n=$(printf %0{length}d 0) && for i in $(seq {count}); do \
+                "(mkdir -p {p} && cd {p} || exit; n=$(printf %0{length}d 0); for i in $(seq {count}); do \
                  mkdir -p $n && cd $n || exit; done; echo deep > f)",
                 p = path.quoted()
             ),

@@ -39,15 +39,16 @@ pub(crate) struct Settled {
 /// A directory of build output, and how many paths in it changed.
 #[derive(Debug, Clone)]
 pub(crate) struct FoldedDirectory {
-    path: TreePath,
+    /// The path as written.
+    written: String,
     count: usize,
 }
 
 impl FoldedDirectory {
     fn of(value: &Value) -> Self {
         let number = |name: &str| usize::try_from(value[name].as_u64().unwrap_or_default()).unwrap();
-        let path = TreePath::from(text(&value["path"]).trim_end_matches('/'));
-        Self { path, count: number("created") + number("changed") + number("deleted") }
+        let written = text(&value["path"]).trim_end_matches('/').to_owned();
+        Self { written, count: number("created") + number("changed") + number("deleted") }
     }
 
     fn all(value: &Value) -> Vec<Self> {
@@ -56,7 +57,10 @@ impl FoldedDirectory {
 
     /// Whether it stands for this path.
     pub(crate) fn holds(&self, path: &TreePath) -> bool {
-        *path == self.path || path.is_in(&self.path)
+        let is_it = |text: &String| {
+            text.strip_prefix(&self.written).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        path.spellings().iter().any(is_it)
     }
 }
 
@@ -160,4 +164,12 @@ impl<'a> Names<'a> {
     pub(crate) fn find_all<'b>(&self, written: impl IntoIterator<Item = &'b String>) -> BTreeSet<TreePath> {
         written.into_iter().filter_map(|text| self.find(text)).cloned().collect()
     }
+}
+
+#[test]
+fn a_folded_directory_holds_what_is_in_it_also_where_names_are_no_text() {
+    let folded = FoldedDirectory::of(&serde_json::json!({ "path": "dir/\\xffa/objects/", "created": 3 }));
+    let holds = |bytes: &[u8]| folded.holds(&TreePath(bytes.to_vec()));
+    assert!(folded.count == 3 && holds(b"dir/\xffa/objects") && holds(b"dir/\xffa/objects/pack"));
+    assert!(!holds(b"dir/\xffa/objects2") && !holds(b"dir/\xffa"));
 }

@@ -83,6 +83,7 @@ fn compare_with_a_plain_run(shell: fn(&World, &str) -> Value) {
         "rm -r dir && echo now-a-file > dir",
         "rm a.txt && mkdir a.txt && echo deep > a.txt/f",
         "mv dir tmp && mkdir dir && echo other > dir/x && rm -r tmp",
+        "rm -r dir && mkdir -p dir/deep && echo new > dir/deep/new",
         "printf 'same content' > kept.txt; touch a.txt; echo more >> a.txt; echo less > a.txt",
         "for i in $(seq 1 300); do echo $i > f$i; done; ln f1 hard; rm f2",
         "npm pack --version > version; mkdir -p node_modules/.bin && ln -s ../tool/cli.js node_modules/.bin/tool",

@@ -185,7 +185,8 @@ impl<'a> LayerWalk<'a> {
                 .map_err(|error| ToolError::io("A directory that a command made can't be opened", &error))?;
             let visible = match was_directory {
                 false => LowerVisibility::Nothing,
-                true if is_opaque(&above) => LowerVisibility::Replaced,
+                // In a directory that replaces the lower one, overlayfs marks none as opaque: nothing below is visible anyway.
+                true if below == LowerVisibility::Replaced || is_opaque(&above) => LowerVisibility::Replaced,
                 true => LowerVisibility::Everything,
             };
             self.pending.push((above, place, visible));
