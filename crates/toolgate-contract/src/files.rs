@@ -8,8 +8,8 @@ use std::os::fd::BorrowedFd;
 use jiff::Timestamp;
 
 use crate::{
-    Access, Change, ChangeSource, Denial, Effect, ErrorCode, FileContent, FileEdit, FileState, GuaranteeLevel,
-    LocatedEffect, ToolError, VisitorFactory, WalkOptions, WorkspacePath,
+    Access, Change, ChangeSource, Denial, Effect, ErrorCode, FileContent, FileEdit, FileOwner, FileState,
+    GuaranteeLevel, LocatedEffect, ToolError, VisitorFactory, WalkOptions, WorkspacePath,
 };
 
 /// Files beneath the workspace's roots. The implementation opens files atomically and follows no links.
@@ -47,6 +47,8 @@ pub trait Files: Send + Sync {
     fn apply(&self, edits: &[FileEdit], id: &str, first: &mut BeforeApply<'_>) -> Result<(), ToolError>;
     /// The metadata of a path, with the hash of its content if `hashed`; none if the path doesn't exist.
     fn node(&self, place: &WorkspacePath, hashed: bool) -> Result<Option<FileMetadata>, ToolError>;
+    /// What the file system says about the entry at a path, without following a link; none if there is none.
+    fn status(&self, place: &WorkspacePath) -> Result<Option<EntryStatus>, ToolError>;
     /// Whether a process has the file open for writing, and so could change it through a mapping without updating its
     /// times. Also true if that can't be determined.
     fn has_writers(&self, file: &File) -> bool;
@@ -110,6 +112,31 @@ pub struct FileMetadata {
     pub device: u64,
     /// The file itself, open for reading, if it was hashed.
     pub file: Option<File>,
+}
+
+/// What the file system says about an entry of a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryStatus {
+    /// Its type.
+    pub kind: EntryKind,
+    /// Size in bytes, as the file system counts it.
+    pub size: u64,
+    /// Permission bits.
+    pub mode: u32,
+    /// Who owns it.
+    pub owner: FileOwner,
+    /// The number of hard links.
+    pub links: u64,
+    /// When its content last changed (mtime).
+    pub modified: Timestamp,
+    /// When it was last read (atime), as far as the file system keeps track.
+    pub accessed: Timestamp,
+    /// When its content, mode, owner or name last changed (ctime).
+    pub changed: Timestamp,
+    /// When it was made (btime), where the file system knows.
+    pub created: Option<Timestamp>,
+    /// Where it leads, if it is a symbolic link.
+    pub target: Option<String>,
 }
 
 /// What policy hides inside directories that a tool may otherwise read.

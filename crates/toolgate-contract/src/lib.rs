@@ -62,7 +62,8 @@ pub use event::{
 pub use event_origin::EventOrigin;
 pub use file_name::{escape_path, unescape_path};
 pub use files::{
-    BeforeApply, DirectoryEntry, DirectoryScan, DirectoryStamp, EntryKind, FileMetadata, Files, HiddenPaths, OpenFile,
+    BeforeApply, DirectoryEntry, DirectoryScan, DirectoryStamp, EntryKind, EntryStatus, FileMetadata, Files,
+    HiddenPaths, OpenFile,
 };
 pub use hands::{BlockingWork, FileHands, Hands, ProcessHands};
 pub use hash::{hex, sha256, sha256_of};

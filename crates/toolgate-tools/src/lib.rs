@@ -19,6 +19,7 @@ mod read;
 mod script;
 mod shell;
 mod skill;
+mod stat;
 mod support;
 mod todo_read;
 mod todo_write;
@@ -49,6 +50,7 @@ pub use read::ReadTool;
 pub use script::ScriptTool;
 pub use shell::ShellTool;
 pub use skill::SkillTool;
+pub use stat::StatTool;
 pub use todo_read::TodoReadTool;
 pub use todo_write::TodoWriteTool;
 pub use write::WriteTool;
@@ -75,6 +77,7 @@ pub fn all() -> Vec<Arc<dyn AnyTool>> {
         erase(ScriptTool),    // runs a skill's script
         erase(ShellTool),     // runs a command in the sandbox
         erase(SkillTool),     // lists and loads skills
+        erase(StatTool),      // shows facts about a path
         erase(TodoReadTool),  // shows the todo list
         erase(TodoWriteTool), // replaces the todo list
         erase(WriteTool),     // creates or replaces a file

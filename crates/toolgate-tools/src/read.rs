@@ -1,4 +1,7 @@
-//! `read`: shows a file, by lines.
+//! `read`: shows a file by lines or by bytes, or several files at once.
+
+mod byte_range;
+mod several;
 
 use std::fmt::Write;
 
@@ -20,6 +23,8 @@ const MAX_LINES: u32 = 2_000;
 /// Maximum size of a page in bytes: slightly below the reply limit, since the reply's other fields count too. So the
 /// page is never trimmed again.
 const MAX_BYTES: usize = 50 * 1024 - 256;
+/// Maximum number of files in one call.
+const MAX_FILES: u32 = 32;
 /// Bytes that a line number takes, up to ten million lines.
 const NUMBER_BYTES: usize = 8;
 
@@ -29,15 +34,20 @@ const DIRECT_READ_BYTES: u64 = 1024 * 1024;
 /// Shows a file.
 pub struct ReadTool;
 
-/// The file and part.
-#[derive(Debug, Deserialize, JsonSchema)]
+/// The file, or several, and the part.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
     /// Path of the file, relative to the workspace.
-    path: String,
+    #[serde(default)]
+    path: Option<String>,
+    /// In place of `path`: several files, which share the room of one reply.
+    #[serde(default)]
+    #[schemars(length(max = MAX_FILES))]
+    paths: Vec<String>,
     /// First line, from 1; a negative number counts from the end (-10: the last ten lines).
-    #[serde(default = "from_the_start")]
-    offset: i64,
+    #[serde(default)]
+    offset: Option<i64>,
     /// Maximum lines.
     #[serde(default)]
     #[schemars(range(min = 1, max = 2000))]
@@ -45,17 +55,39 @@ pub struct Args {
     /// Prefixes each line with number and tab.
     #[serde(default)]
     line_numbers: bool,
+    /// In place of lines: the first byte, from 0.
+    #[serde(default)]
+    offset_bytes: Option<u64>,
+    /// Maximum bytes.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 50000))]
+    limit_bytes: Option<u32>,
 }
 
-fn from_the_start() -> i64 {
-    1
+/// What was read.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Output {
+    /// One file, by lines.
+    Page(FilePage),
+    /// One file, by bytes.
+    Bytes(byte_range::ByteRangePage),
+    /// Several files.
+    Files(several::FilePages),
 }
 
 /// A page of the file, or the image in it.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub struct Output {
+pub struct FilePage {
     /// The lines, as they are in the file; empty for an image.
     content: String,
+    #[serde(flatten)]
+    about: PageFields,
+}
+
+/// What is known about a page and its file.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct PageFields {
     /// Number of the first line; 0 if there is none. In a file over 16 MiB read from its end, lines are numbered from
     /// the end: the last is -1.
     start_line: i64,
@@ -89,9 +121,9 @@ impl Tool for ReadTool {
 
     const SPEC: Spec = Spec {
         name: "read",
-        version: "2.1.0",
-        description: "Show a text file, or a part of it, by lines. Gives at most 2,000 lines or 50 KiB at a time; \
-                      `has_more` says if more follow. Shows images too.",
+        version: "2.2.0",
+        description: "Show a text file, or a part of it, by lines or by bytes; or several files with `paths`. Gives at \
+                      most 2,000 lines or 50 KiB at a time; `has_more` says if more follow. Shows images too.",
         risk: Risk::Low,
         permissions: &[Permission::FsRead],
         side_effects: &[],
@@ -101,30 +133,26 @@ impl Tool for ReadTool {
     const RESULT_FORM: ResultForm = ResultForm::Content;
 
     fn effects(&self, args: &Args) -> Vec<Effect> {
-        vec![Effect::read(&args.path)]
+        let mut effects: Vec<Effect> = args.path.iter().chain(&args.paths).map(Effect::read).collect();
+        effects.dedup();
+        effects
     }
 
     async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
-        let (path, line_numbers) = (args.path.clone(), args.line_numbers);
-        let file = hands.open(&path)?;
-        let found = match file.size {
-            ..=DIRECT_READ_BYTES => read_page(&file, &args, hands)?,
-            _ => hands.blocking(move |hands| read_page(&file, &args, hands)).await?,
-        };
-        match found {
-            PagedContent::Text(text) => {
-                if let Some(sha256) = &text.sha256 {
-                    hands.saw(&hands.place(&path)?, sha256);
-                }
-                Ok(page(text, line_numbers))
-            }
-            PagedContent::Binary(start) if stored_image::is_image(&start) => {
-                let ShownImage { picture, bytes, sha256 } =
-                    stored_image::show(path, stored_image::DEFAULT_EDGE, hands).await?;
-                Ok(Output { bytes, sha256: Some(sha256), image: Some(picture), ..Output::default() })
-            }
-            PagedContent::Binary(_) => {
-                Err(ToolError::new(ErrorCode::IsBinary, format!("`{path}` is not a text file.")))
+        let by_lines = args.offset.is_some() || args.limit.is_some() || args.line_numbers;
+        let by_bytes = args.offset_bytes.is_some() || args.limit_bytes.is_some();
+        match (&args.path, args.paths.is_empty()) {
+            (None, true) => Err(ToolError::invalid_args("`path` or `paths` is missing.")),
+            (Some(_), false) => Err(ToolError::invalid_args("Give either `path` or `paths`.")),
+            _ if by_lines && by_bytes => Err(ToolError::invalid_args(
+                "A part is given either by lines or by bytes (`offset_bytes`, `limit_bytes`).",
+            )),
+            (None, false) if by_bytes => Err(ToolError::invalid_args("Only a single `path` is read by bytes.")),
+            (None, false) => several::read(args.paths.clone(), &args, hands).await.map(Output::Files),
+            (Some(path), true) if by_bytes => byte_range::read(path.clone(), &args, hands).await.map(Output::Bytes),
+            (Some(path), true) => {
+                let page = read_file(path.clone(), args.wanted(), args.line_numbers, hands).await?;
+                Ok(Output::Page(page))
             }
         }
     }
@@ -138,40 +166,85 @@ impl Args {
     fn wanted(&self) -> PageRequest {
         let lines = self.limit.map_or(MAX_LINES, |limit| limit.min(MAX_LINES));
         let numbers = if self.line_numbers { NUMBER_BYTES * lines as usize } else { 0 };
-        PageRequest { offset: self.offset, lines: u64::from(lines), bytes: MAX_BYTES - numbers }
+        PageRequest { offset: self.offset.unwrap_or(1), lines: u64::from(lines), bytes: MAX_BYTES - numbers }
     }
+}
+
+/// Reads a page of one file, or shows the image in it.
+async fn read_file(
+    path: String,
+    wanted: PageRequest,
+    line_numbers: bool,
+    hands: &dyn Hands,
+) -> Result<FilePage, ToolError> {
+    let file = hands.open(&path)?;
+    let found = match file.size {
+        ..=DIRECT_READ_BYTES => read_page(&file, &path, &wanted, hands)?,
+        _ => {
+            let path = path.clone();
+            hands.blocking(move |hands| read_page(&file, &path, &wanted, hands)).await?
+        }
+    };
+    match found {
+        PagedContent::Text(text) => {
+            if let Some(sha256) = &text.sha256 {
+                hands.saw(&hands.place(&path)?, sha256);
+            }
+            Ok(page(text, line_numbers))
+        }
+        PagedContent::Binary(start) if stored_image::is_image(&start) => {
+            let ShownImage { picture, bytes, sha256 } =
+                stored_image::show(path, stored_image::DEFAULT_EDGE, hands).await?;
+            let about = PageFields { bytes, sha256: Some(sha256), image: Some(picture), ..PageFields::default() };
+            Ok(FilePage { content: String::new(), about })
+        }
+        PagedContent::Binary(_) => Err(not_text(&path)),
+    }
+}
+
+fn not_text(path: &str) -> ToolError {
+    ToolError::new(ErrorCode::IsBinary, format!("`{path}` is not a text file."))
 }
 
 fn read_page(
     OpenFile { file, size, .. }: &OpenFile,
-    args: &Args,
+    path: &str,
+    wanted: &PageRequest,
     hands: &dyn Hands,
 ) -> Result<PagedContent, ToolError> {
-    text_page::find(file, *size, &args.wanted(), &|| hands.is_cancelled()).map_err(|error| match hands.is_cancelled() {
-        true => ToolError::cancelled(),
-        false => ToolError::io(&format!("`{}` can't be read", args.path), &error),
-    })
+    text_page::find(file, *size, wanted, &|| hands.is_cancelled()).map_err(|error| unreadable(path, &error, hands))
 }
 
-fn page(text: TextPage, line_numbers: bool) -> Output {
-    let encoding = match (text.encoding, text.has_bom) {
+fn unreadable(path: &str, error: &std::io::Error, hands: &dyn Hands) -> ToolError {
+    match hands.is_cancelled() {
+        true => ToolError::cancelled(),
+        false => ToolError::io(&format!("`{path}` can't be read"), error),
+    }
+}
+
+/// The encoding as a reply names it; plain UTF-8 isn't named.
+fn named_encoding(encoding: Encoding, has_bom: bool) -> Option<String> {
+    match (encoding, has_bom) {
         (Encoding::Utf8, false) => None,
         (Encoding::Utf8, true) => Some("utf-8-bom".to_owned()),
         (other, _) => Some(other.name()),
-    };
-    Output {
+    }
+}
+
+fn page(text: TextPage, line_numbers: bool) -> FilePage {
+    let about = PageFields {
         start_line: text.first,
         end_line: text.last,
         total_lines: text.total,
         has_more: text.has_more,
         bytes: text.size,
         sha256: text.sha256,
-        encoding,
+        encoding: named_encoding(text.encoding, text.has_bom),
         replaced: Some(text.replaced).filter(|&places| places > 0),
         cut_bytes: Some(text.cut).filter(|&bytes| bytes > 0),
         image: None,
-        content: if line_numbers { numbered(&text.content, text.first) } else { text.content },
-    }
+    };
+    FilePage { content: if line_numbers { numbered(&text.content, text.first) } else { text.content }, about }
 }
 
 fn numbered(content: &str, first: i64) -> String {

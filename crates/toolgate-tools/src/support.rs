@@ -8,6 +8,7 @@ pub(crate) mod excerpt;
 pub(crate) mod hash_ahead;
 pub(crate) mod image_metadata;
 pub(crate) mod line_page;
+pub(crate) mod media_type;
 pub(crate) mod size;
 pub(crate) mod skipped_matches;
 pub(crate) mod stored_image;

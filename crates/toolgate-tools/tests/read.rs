@@ -196,3 +196,98 @@ async fn a_hidden_file_is_hidden_under_its_other_names_too() {
     let found = serde_json::to_string(&world.perform("grep", json!({"pattern": "."})).await).unwrap();
     assert!(found.contains("no link") && !found.contains("tangerine"), "{found}");
 }
+
+#[tokio::test]
+async fn several_files_share_a_reply_and_one_that_fails_costs_the_others_nothing() {
+    let world = world();
+    world.file("a.txt", "one\ntwo").file("b.txt", "three\n").file("dir/c.bin", b"\x7FELF\x02\0\0");
+    let paths = json!(["b.txt", "missing.txt", "a.txt", "dir", "dir/c.bin"]);
+    let reply = read(&world, json!({ "paths": paths })).await;
+    assert!(
+        reply["content"].as_str().unwrap().starts_with("==> b.txt <==\nthree\n==> missing.txt <==\nerror[not_found]")
+    );
+    assert!(reply["content"].as_str().unwrap().contains("==> a.txt <==\none\ntwo\n==> dir <==\n"), "{reply}");
+    let told: Vec<_> =
+        reply["files"].as_array().unwrap().iter().map(|file| (&file["path"], &file["error"]["code"])).collect();
+    assert_eq!(
+        json!(told),
+        json!([
+            ["b.txt", null],
+            ["missing.txt", "not_found"],
+            ["a.txt", null],
+            ["dir", "not_a_file"],
+            ["dir/c.bin", "is_binary"]
+        ])
+    );
+    assert_eq!(reply["files"][2]["total_lines"], 2);
+    assert_eq!(reply["files"][2]["sha256"], sha256("one\ntwo"));
+    assert!(reply["files"][0].get("content").is_none(), "the text is there once");
+}
+
+#[tokio::test]
+async fn what_short_files_leave_is_for_the_long_ones_and_the_reply_is_never_cut() {
+    let world = world();
+    let long: String = (0..9_000).map(|number| format!("{number:05} {}\n", "x".repeat(number % 60))).collect();
+    world.file("long1.txt", &long).file("long2.txt", &long);
+    let mut paths: Vec<String> = (0..30).map(|number| format!("short{number}.txt")).collect();
+    for path in &paths {
+        world.file(path, "short\n");
+    }
+    paths.insert(0, "long1.txt".into());
+    paths.push("long2.txt".into());
+    for line_numbers in [false, true] {
+        let reply = read(&world, json!({ "paths": paths, "line_numbers": line_numbers })).await;
+        let files = reply["files"].as_array().unwrap();
+        let ends: Vec<i64> = files.iter().map(|file| file["end_line"].as_i64().unwrap()).collect();
+        assert!(ends[1..31].iter().all(|end| *end == 1), "short files are whole: {ends:?}");
+        assert!(ends[0] > 300 && ends[31] > 300, "{ends:?}");
+        assert!(files[0]["has_more"] == true && files[31]["has_more"] == true);
+    }
+    let many: Vec<String> = (0..33).map(|number| format!("{number}")).collect();
+    assert_eq!(world.perform("read", json!({ "paths": many })).await.error.unwrap().code, ErrorCode::InvalidArgs);
+}
+
+#[tokio::test]
+async fn a_policy_that_denies_one_of_several_files_names_it() {
+    let world = world();
+    world.file("a.txt", "a\n").file(".env", "KEY=1\n");
+    let error = world.perform("read", json!({ "paths": ["a.txt", ".env"] })).await.error.unwrap();
+    assert_eq!(error.code, ErrorCode::SensitivePath);
+    assert!(error.details.unwrap().to_string().contains(".env"));
+}
+
+#[tokio::test]
+async fn a_file_with_one_long_line_is_read_by_bytes() {
+    let world = world();
+    let line = "0123456789é".repeat(20_000);
+    world.file("min.js", &line);
+    let (mut offset, mut shown) = (0, String::new());
+    loop {
+        let part = read(&world, json!({ "path": "min.js", "offset_bytes": offset, "limit_bytes": 1_999 })).await;
+        shown += part["content"].as_str().unwrap();
+        offset = part["end_byte"].as_u64().unwrap();
+        assert_eq!(part["sha256"], sha256(&line));
+        if part["has_more"] == false {
+            break;
+        }
+    }
+    assert!(shown == line);
+    let edit = json!({ "path": "min.js", "find": line, "replace": "x" });
+    assert!(world.perform("edit", edit).await.ok, "what was read by bytes was seen");
+}
+
+#[tokio::test]
+async fn arguments_that_contradict_each_other_are_refused() {
+    let world = world();
+    world.file("a.txt", "a\n");
+    for args in [
+        json!({}),
+        json!({ "path": "a.txt", "paths": ["a.txt"] }),
+        json!({ "path": "a.txt", "offset": 2, "offset_bytes": 1 }),
+        json!({ "path": "a.txt", "limit": 2, "limit_bytes": 1 }),
+        json!({ "paths": ["a.txt"], "offset_bytes": 1 }),
+    ] {
+        let reply = world.perform("read", args.clone()).await;
+        assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::InvalidArgs), "{args}");
+    }
+}

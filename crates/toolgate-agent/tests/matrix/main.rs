@@ -24,6 +24,7 @@ fn rows() -> Vec<Row> {
     vec![
         ("list", json!({}), &["notes.md"]),
         ("read", json!({ "path": "notes.md" }), &["milk"]),
+        ("stat", json!({ "path": "notes.md" }), &["text/markdown", "lines: 1"]),
         ("find", json!({ "pattern": "**/*.md" }), &["notes.md"]),
         ("grep", json!({ "pattern": "mi.k" }), &["notes.md", "milk"]),
         ("image", json!({ "path": "dot.png" }), &["image/png"]),

@@ -13,6 +13,7 @@ use toolgate_dialects::strict_json;
 use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, QuestionAnswerer, quoted};
 use toolgate_workspace::RunChoice;
 
+use super::tools::needed_arguments;
 use super::{Invocation, block_on, runs};
 use crate::exit::Exit;
 use crate::signals::cancel_on_signal;
@@ -85,11 +86,11 @@ impl PerformedCall {
     }
 }
 
-/// Shows how to write what was given as a bare word: the tool's first required argument, as JSON.
+/// Shows how to write what was given as a bare word: the tool's first needed argument, as JSON.
 fn with_example(error: ToolError, arguments: &[u8], tool: Option<&Declaration>) -> ToolError {
     let word = String::from_utf8_lossy(arguments).trim().to_owned();
-    let required = tool.and_then(|tool| tool.args_schema.get("required")?.get(0)?.as_str());
-    match (tool, required) {
+    let needed = tool.and_then(|tool| needed_arguments(tool).first().copied());
+    match (tool, needed) {
         (Some(tool), Some(argument)) if !word.is_empty() && !word.starts_with(['{', '[']) => {
             let args = quoted(&json!({ argument: word }).to_string());
             error.with_hint(format!("Arguments are a JSON object: `toolgate call {} {args}`.", tool.name))

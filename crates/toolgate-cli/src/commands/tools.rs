@@ -81,24 +81,28 @@ fn named<'a>(name: &str, workspace: &'a Workspace) -> Result<&'a Declaration> {
     found.with_context(|| format!("there is no tool `{name}`; `toolgate tools --all` lists them"))
 }
 
-/// One tool: what it does, its arguments, and a call of it with the required ones.
+/// The arguments that a call needs: the required ones, or `path`, where it is one way of several to say which file.
+pub(super) fn needed_arguments(tool: &Declaration) -> Vec<&str> {
+    let required = tool.args_schema.get("required").and_then(Value::as_array);
+    let required: Vec<&str> = required.into_iter().flatten().filter_map(Value::as_str).collect();
+    let path = tool.args_schema.get("properties").and_then(|arguments| arguments.get("path"));
+    match path.is_some_and(|path| path.get("default").is_none_or(Value::is_null)) && required.is_empty() {
+        true => vec!["path"],
+        false => required,
+    }
+}
+
+/// One tool: what it does, its arguments, and a call of it with the needed ones.
 fn print_tool(tool: &Declaration) {
     anstream::println!("{} {}", paint(BOLD, &tool.name), paint(DIM, &tool.version));
     anstream::println!("{}\n", tool.description);
-    let required: Vec<&str> = tool
-        .args_schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
+    let (needed, required) = (needed_arguments(tool), tool.args_schema.get("required").and_then(Value::as_array));
     let arguments = tool.args_schema.get("properties").and_then(Value::as_object);
     let mut table = TextTable::new(&["ARGUMENT", "TYPE", "", "WHAT IT IS"]);
     let mut example = serde_json::Map::new();
     for (name, schema) in arguments.into_iter().flatten() {
-        let is_required = required.contains(&name.as_str());
-        if is_required {
+        let is_required = required.is_some_and(|names| names.iter().any(|required| required == name));
+        if needed.contains(&name.as_str()) {
             example.insert(name.clone(), example_of(schema));
         }
         let text = |field: &str| schema.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();

@@ -69,7 +69,7 @@ fn the_list_of_tools_is_fit_for_any_client() {
             }
         }
         let hints = &tool["annotations"];
-        let reads = ["artifact", "find", "grep", "image", "list", "read"].contains(&name);
+        let reads = ["artifact", "find", "grep", "image", "list", "read", "stat"].contains(&name);
         assert!(hints["readOnlyHint"] == true || !reads, "{name}");
         // What an agent notes for itself changes, and takes nothing from anybody.
         let notes = ["memory", "plan", "todo_write"].contains(&name);

@@ -1,8 +1,8 @@
 //! Hands on files: what a call may read and change, and the versions that its session has seen.
 
 use crate::{
-    Access, Change, ChangeSource, DirectoryEntry, FileContent, FileEdit, FileState, OpenFile, SeenVersion, ToolError,
-    VisitorFactory, WalkOptions, WorkspacePath,
+    Access, Change, ChangeSource, DirectoryEntry, EntryStatus, FileContent, FileEdit, FileState, OpenFile, SeenVersion,
+    ToolError, VisitorFactory, WalkOptions, WorkspacePath,
 };
 
 /// Hands on files.
@@ -23,6 +23,8 @@ pub trait FileHands {
     fn content_at(&self, place: &WorkspacePath, most: u64) -> Result<Option<FileContent>, ToolError>;
     /// The state of a path at or beneath a declared one; none if nothing exists there.
     fn state_at(&self, place: &WorkspacePath) -> Result<Option<FileState>, ToolError>;
+    /// What the file system says about the entry at a declared path, without following a link; none if there is none.
+    fn status(&self, path: &str) -> Result<Option<EntryStatus>, ToolError>;
     /// The first of the directories above a declared path that is something else by now, such as a file or a link.
     fn replaced_ancestor(&self, place: &WorkspacePath) -> Result<Option<WorkspacePath>, ToolError>;
     /// Lists a directory at or beneath a declared path, without what policy hides.

@@ -13,8 +13,8 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 use toolgate_contract::{
     Access, BeforeApply, Change, ChangeSource, DirectoryEntry, DirectoryScan, DirectoryStamp, Effect, EntryKind,
-    ErrorCode, FileContent, FileEdit, FileMetadata, Files, GuaranteeLevel, LINK_MODE, LocatedEffect, OpenFile,
-    RootAccess, ToolError, VisitorFactory, WalkOptions, WorkspacePath, escape_path,
+    EntryStatus, ErrorCode, FileContent, FileEdit, FileMetadata, Files, GuaranteeLevel, LINK_MODE, LocatedEffect,
+    OpenFile, RootAccess, ToolError, VisitorFactory, WalkOptions, WorkspacePath, escape_path,
 };
 
 use crate::files::atomic_write::{new_name, old_name};
@@ -253,6 +253,24 @@ impl Files for Roots {
                 .and_then(|parent| crate::files::stat::look(parent.as_fd(), name, hashed))
                 .map(|found| found.map(|found| self.suspended_modes.as_it_was(place, found)))
                 .map_err(|error| refusal(place, error)),
+        }
+    }
+
+    fn status(&self, place: &WorkspacePath) -> Result<Option<EntryStatus>, ToolError> {
+        let Some(node) = self.node(place, false)? else { return Ok(None) };
+        let (parent, name) = place.parent_and_name();
+        let name = if name.is_empty() { b"." } else { &*name };
+        let root = self.root(place)?.directory.as_fd();
+        let found = openat2::open(self.method, root, &parent, OFlags::PATH | OFlags::DIRECTORY)
+            .and_then(|parent| crate::files::stat::status(parent.as_fd(), name));
+        match found {
+            Err(Errno::NOENT) => Ok(None),
+            found => {
+                let found = found.map_err(|error| refusal(place, error))?;
+                // A directory may be open to us for a moment only.
+                let mode = if found.kind == EntryKind::Directory { node.state.permissions() } else { found.mode };
+                Ok(Some(EntryStatus { mode, ..found }))
+            }
         }
     }
 

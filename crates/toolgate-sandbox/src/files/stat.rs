@@ -4,9 +4,11 @@ use std::fs::File;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use jiff::Timestamp;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatxFlags};
 use rustix::io::Errno;
-use toolgate_contract::{FileMetadata, FileOwner, FileState, LINK_MODE, sha256, sha256_of};
+use toolgate_contract::{
+    EntryKind, EntryStatus, FileMetadata, FileOwner, FileState, LINK_MODE, escape_path, sha256, sha256_of,
+};
 
 use crate::files::sparse_reader::SparseReader;
 
@@ -40,6 +42,37 @@ pub(crate) fn look(directory: BorrowedFd<'_>, name: &[u8], hashed: bool) -> Resu
         device: found.st_dev,
         file,
     }))
+}
+
+/// What the file system says about a name in a directory, without following a link.
+pub(crate) fn status(directory: BorrowedFd<'_>, name: &[u8]) -> Result<EntryStatus, Errno> {
+    let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+    let found = rustix::fs::statx(directory, name, AtFlags::SYMLINK_NOFOLLOW, wanted)?;
+    let time = |at: rustix::fs::StatxTimestamp| Timestamp::new(at.tv_sec, at.tv_nsec as i32).unwrap_or(Timestamp::MAX);
+    let kind = match FileType::from_raw_mode(u32::from(found.stx_mode)) {
+        FileType::RegularFile => EntryKind::File,
+        FileType::Directory => EntryKind::Directory,
+        FileType::Symlink => EntryKind::Link,
+        _ => EntryKind::Other,
+    };
+    let target = match kind {
+        EntryKind::Link => Some(rustix::fs::readlinkat(directory, name, Vec::new())?.into_bytes()),
+        _ => None,
+    };
+    Ok(EntryStatus {
+        kind,
+        size: found.stx_size,
+        mode: u32::from(found.stx_mode) & 0o7777,
+        owner: FileOwner { user: found.stx_uid, group: found.stx_gid },
+        links: u64::from(found.stx_nlink),
+        modified: time(found.stx_mtime),
+        accessed: time(found.stx_atime),
+        changed: time(found.stx_ctime),
+        created: StatxFlags::from_bits_retain(found.stx_mask)
+            .contains(StatxFlags::BTIME)
+            .then(|| time(found.stx_btime)),
+        target: target.map(|target| escape_path(&target).into_owned()),
+    })
 }
 
 /// Opens a file for reading. If a pipe or device has replaced it meanwhile, that doesn't block.

@@ -8,10 +8,13 @@ use toolgate_policy::Ceiling;
 
 /// Sets that have a name. `all` narrows nothing.
 const SETS: &[(&str, &[&str])] = &[
-    ("reading", &["artifact", "find", "grep", "image", "list", "read"]),
+    ("reading", &["artifact", "find", "grep", "image", "list", "read", "stat"]),
     (
         "files",
-        &["artifact", "delete", "edit", "find", "grep", "image", "list", "move", "patch", "read", "undo", "write"],
+        &[
+            "artifact", "delete", "edit", "find", "grep", "image", "list", "move", "patch", "read", "stat", "undo",
+            "write",
+        ],
     ),
 ];
 

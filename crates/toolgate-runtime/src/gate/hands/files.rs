@@ -4,9 +4,9 @@ use std::fs::File;
 
 use toolgate_changes::{FoldedChanges, fold_build_output};
 use toolgate_contract::{
-    Access, Change, ChangeSource, DirectoryEntry, EntryMetadata, FileContent, FileEdit, FileHands, FileState, Hands,
-    OpenFile, SeenVersion, ToolError, VisitedEntry, Visitor, VisitorFactory, WalkHandle, WalkOptions, WalkStep,
-    WorkspacePath,
+    Access, Change, ChangeSource, DirectoryEntry, EntryMetadata, EntryStatus, FileContent, FileEdit, FileHands,
+    FileState, Hands, OpenFile, SeenVersion, ToolError, VisitedEntry, Visitor, VisitorFactory, WalkHandle, WalkOptions,
+    WalkStep, WorkspacePath,
 };
 
 use super::call_hands::CallHands;
@@ -50,6 +50,12 @@ impl FileHands for CallHands {
             self.refuse_hidden_link(place, file)?;
         }
         Ok(node.map(|node| node.state))
+    }
+
+    fn status(&self, path: &str) -> Result<Option<EntryStatus>, ToolError> {
+        let place = self.declared(Access::Read, path)?;
+        self.reach(Access::Read, &place)?;
+        self.services.files.status(&place)
     }
 
     fn replaced_ancestor(&self, place: &WorkspacePath) -> Result<Option<WorkspacePath>, ToolError> {
