@@ -22,6 +22,8 @@ pub(super) struct SetupFindings {
     pub(super) watched: bool,
     /// Whether the host got a netlink socket that lists the Unix sockets of the network namespace.
     pub(super) lists_sockets: bool,
+    /// Whether the host is asked about every `connect` of the command, and got the listener for that.
+    pub(super) asks_for_connects: bool,
     /// Whether a cgroup limits the memory of all sandboxes together. The host sets this.
     pub(super) memory_limited_together: bool,
 }

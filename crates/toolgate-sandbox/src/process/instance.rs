@@ -110,11 +110,11 @@ impl SandboxInstance {
             SandboxMessage::Created => self.first_process = descriptors.into_iter().next(),
             SandboxMessage::Ready(findings) => {
                 self.listeners = descriptors;
+                self.connects = if findings.asks_for_connects { self.listeners.pop() } else { None };
                 self.watch = if findings.watched { self.listeners.pop() } else { None };
                 self.bound = if findings.lists_sockets { self.listeners.pop() } else { None };
                 self.findings = Some(SetupFindings { memory_limited_together: self.memory_limited, ..findings });
             }
-            SandboxMessage::Listening => self.connects = descriptors.into_iter().next(),
             SandboxMessage::Refused(fault) => return Err(SandboxError::Step(fault)),
             SandboxMessage::Started => return Ok(Some(descriptors)),
             SandboxMessage::Ended(status) => self.status = Some(status),

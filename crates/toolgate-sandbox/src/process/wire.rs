@@ -27,13 +27,11 @@ use super::setup_step::SetupFault;
 pub(super) enum SandboxMessage {
     /// The first process exists; its pidfd comes along.
     Created,
-    /// It is confined, and waits for a command; its network listeners and the inotify descriptor of its decoys come along, if
-    /// it has any.
+    /// It is confined, and waits for a command; its network listeners and what else the host serves or
+    /// watches come along, if it has any.
     Ready(SetupFindings),
     /// A setup step failed. Nothing was run.
     Refused(SetupFault),
-    /// The command's process asks about its connections; the listener of its seccomp filter comes along.
-    Listening,
     /// The command runs; its pidfd comes along, and its terminal if it has one.
     Started,
     /// The command ended, with this status in the form of `wait`.

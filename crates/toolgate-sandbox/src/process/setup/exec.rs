@@ -36,12 +36,12 @@ pub(super) fn start(
 ) -> Result<StartedCommand, SetupFault> {
     let terminal = request.terminal.map(tty::open).transpose()?;
     let (arguments, environment) = (ExecStrings::new(&request.arguments), ExecStrings::new(&request.environment));
-    let (ours, theirs) = wire::pair().during(SetupStep::StartCommand)?;
+    let sockets = is_brokered.then(wire::pair).transpose().during(SetupStep::StartCommand)?;
     let mut fault = None;
     let started = spawn_vfork(one, || {
-        let prepared = prepare(plan, request, &streams, terminal.as_ref()).and_then(|()| watch_connects(plan, socket));
-        if is_brokered && prepared.is_ok() {
-            hand_over_listener(&theirs);
+        let prepared = prepare(plan, request, &streams, terminal.as_ref());
+        if let (Some((_, theirs)), Ok(())) = (&sockets, &prepared) {
+            hand_over_listener(theirs);
         }
         fault = Some(prepared.err().unwrap_or_else(|| try_programs(request, &arguments, &environment)));
         EXIT_EXEC_FAILED
@@ -55,8 +55,11 @@ pub(super) fn start(
     descriptors.extend(terminal.as_ref().map(|terminal| terminal.master.as_fd()));
     let _ = wire::send_message(socket.as_fd(), &SandboxMessage::Started, &descriptors);
     // The streams are dropped here: once only the command's processes hold them, they end when those processes end.
-    drop(theirs);
-    Ok(StartedCommand { pid: started.pid, broker: receive_listener(&ours) })
+    let broker = sockets.and_then(|(ours, theirs)| {
+        drop(theirs);
+        receive_listener(&ours)
+    });
+    Ok(StartedCommand { pid: started.pid, broker })
 }
 
 /// Everything between the new process and its program. The zygote has reset all signal handlers already, but the first
@@ -78,13 +81,6 @@ fn prepare(
     }
     rustix::process::chdir(request.working_directory.as_c_str())
         .during_on(SetupStep::EnterWorkingDirectory, &request.working_directory)
-}
-
-/// Has the host asked about every `connect` of this process and of all that it starts.
-fn watch_connects(plan: &SandboxPlan, socket: &OwnedFd) -> Result<(), SetupFault> {
-    let Some(listener) = seccomp::install_listener(plan)? else { return Ok(()) };
-    wire::send_message(socket.as_fd(), &SandboxMessage::Listening, &[listener.as_fd()])
-        .during(SetupStep::FilterSystemCalls)
 }
 
 /// Has the first process asked about what overlayfs can't do. The new process has descriptors of its own, so the listener is

@@ -17,8 +17,8 @@ use super::namespaces::Identity;
 use super::zygote_main::{INNER_PLAN, INNER_SOCKET};
 use super::{capabilities, exec, landlock, listeners, mounts, namespaces, reaper, rlimits, seccomp};
 
-/// What was enforced, and the descriptors for the host: the listeners, then the netlink socket that lists Unix sockets and the
-/// inotify descriptor of the decoys, if there are any.
+/// What was enforced, and the descriptors for the host: the listeners, then the netlink socket that lists Unix sockets, the
+/// inotify descriptor of the decoys and the listener that asks about connections, if there are any.
 type SetupResult = (SetupFindings, Vec<OwnedFd>);
 
 /// Builds the sandbox of `plan` and runs one command in it. Returns the exit status of this process.
@@ -70,8 +70,10 @@ fn confine_with_namespaces(one: &OneThread, plan: &SandboxPlan, identity: Identi
     no_new_privileges()?;
     let landlock = landlock::restrict(plan)?;
     seccomp::install(plan)?;
-    let watched = watch.is_some();
-    handed.extend(watch);
+    // Already now, although only the command connects: a command that is waited for isn't held up by it.
+    let connects = seccomp::install_listener(plan)?;
+    let (watched, asks_for_connects) = (watch.is_some(), connects.is_some());
+    handed.extend(watch.into_iter().chain(connects));
     let findings = SetupFindings {
         landlock,
         own_proc,
@@ -79,6 +81,7 @@ fn confine_with_namespaces(one: &OneThread, plan: &SandboxPlan, identity: Identi
         inotify_limited,
         watched,
         lists_sockets,
+        asks_for_connects,
         ..SetupFindings::default()
     };
     Ok((findings, handed))
