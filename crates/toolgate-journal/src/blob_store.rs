@@ -84,8 +84,7 @@ impl BlobStore {
     /// Stores content under its hash.
     pub fn put(&self, content: &Blob) -> Result<(), JournalError> {
         let (hash, size) = (content.sha256(), content.len() as u64);
-        let stored = self.directory.existing(hash)?;
-        if stored.is_none_or(|file| file.metadata().is_ok_and(|facts| facts.len() != size)) {
+        if self.directory.size_of(hash) != Some(size) {
             self.directory.put(hash, content, self.durability)?;
             self.count(size)?;
         }
@@ -103,18 +102,18 @@ impl BlobStore {
 
     /// Whether the content of this state is stored.
     pub fn has(&self, state: &FileState) -> bool {
-        let stored = self.directory.existing(&state.sha256).ok().flatten();
-        stored.and_then(|file| file.metadata().ok()).is_some_and(|facts| facts.len() == state.bytes)
+        self.directory.size_of(&state.sha256) == Some(state.bytes)
     }
 
     /// Stores the content of a file that is about to be replaced. If `alone`, the file has no other name and nobody has it
     /// open for writing: then it is hard-linked into the store instead of copied, unless its mode keeps its owner
     /// out. Call [`BlobStore::own`] afterwards, whether the file was replaced or not. False if the file doesn't have that content any more.
     pub fn adopt(&self, file: &File, state: &FileState, alone: bool) -> Result<bool, JournalError> {
-        if self.has(state) {
-            return Ok(true);
+        match self.directory.size_of(&state.sha256) {
+            Some(bytes) if bytes == state.bytes => return Ok(true),
+            Some(_) => self.directory.remove(&state.sha256)?,
+            None => {}
         }
-        self.directory.remove(&state.sha256)?;
         let itself = format!("/proc/self/fd/{}", file.as_raw_fd());
         let is_readable = state.mode & Mode::RUSR.as_raw_mode() != 0;
         let linked = (alone && is_readable)

@@ -99,6 +99,12 @@ impl DirectoryHandle {
         }
     }
 
+    /// The size of a file; none if there is no file of this name.
+    pub(crate) fn size_of(&self, name: &str) -> Option<u64> {
+        let found = rustix::fs::statat(self.fd(), name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        FileType::from_raw_mode(found.st_mode).is_file().then_some(found.st_size as u64)
+    }
+
     /// Creates the first file of `stem1`, `stem2`, … that doesn't exist yet, and returns its name.
     pub(crate) fn numbered(&self, stem: &str) -> Result<(File, String)> {
         for number in 1_u64.. {
