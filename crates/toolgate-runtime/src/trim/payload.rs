@@ -1,6 +1,6 @@
 //! Cuts a reply's payload to the limits and stores every cut text in full. The texts share one budget: the largest are
 //! cut first, to a common size, so that a long log doesn't displace a short error message. A payload whose structure is
-//! too large is stored as one artifact and shown as a preview.
+//! too large is stored as one artifact and shown as a preview; if only one of its fields is too large, that field is.
 
 use memchr::memchr_iter;
 use serde_json::{Value, json};
@@ -44,8 +44,14 @@ pub fn trim_payload(
     };
     let to_cut: Vec<&PayloadText> = survey.texts.iter().filter(|text| text.exceeds(&caps)).collect();
     let needs_preview = survey.structure > limits.bytes || to_cut.len() > MAX_CUTS;
-    if needs_preview && let Some(outcome) = preview(payload, limits, store)? {
-        return Ok(Some(outcome));
+    if needs_preview {
+        let outcome = match largest_object(payload) {
+            Some(name) => trim_apart(payload, &name, limits, store)?,
+            None => preview(payload, "", limits, store)?,
+        };
+        if outcome.is_some() {
+            return Ok(outcome);
+        }
     }
     let (mut outcome, mut shown) = (PayloadCutBuilder::default(), Vec::new());
     for text in to_cut {
@@ -83,15 +89,53 @@ fn cut(
     Ok(trim_with_rest(full, limits, &rest).map(|trimmed| (stored, trimmed)))
 }
 
-/// Stores the entire payload and leaves the beginning and end of its JSON.
+/// The share of the limits that a field gets which is shown as a preview beside the others.
+const PREVIEW_SHARE: usize = 4;
+
+/// The field that is shown as a preview while the others stay fields: the largest object among several fields, such as the
+/// changes of a command beside its exit code and output.
+fn largest_object(payload: &Value) -> Option<String> {
+    let fields = payload.as_object().filter(|fields| fields.len() > 1)?;
+    let objects = fields.iter().filter(|(_, field)| field.is_object());
+    objects.max_by_key(|(_, field)| field.to_string().len()).map(|(name, _)| name.clone())
+}
+
+/// Shows one field as a preview, and cuts the others to what is left of the limits.
+fn trim_apart(
+    payload: &mut Value,
+    name: &str,
+    limits: &TrimLimits,
+    store: &mut TextStore<'_>,
+) -> Result<Option<PayloadCut>, ToolError> {
+    let of_field = TrimLimits { bytes: limits.bytes / PREVIEW_SHARE, lines: limits.lines / PREVIEW_SHARE, ..*limits };
+    let of_others =
+        TrimLimits { bytes: limits.bytes - of_field.bytes, lines: limits.lines - of_field.lines, ..*limits };
+    let mut others = payload.clone();
+    let mut field = others[name].take();
+    let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+    let previewed = preview(&mut field, &pointer, &of_field, store)?;
+    let cut = trim_payload(&mut others, &of_others, store)?;
+    others[name] = field;
+    *payload = others;
+    let mut outcome = PayloadCutBuilder::default();
+    for PayloadCut { truncated, refs } in previewed.into_iter().chain(cut) {
+        outcome.truncated.lines += truncated.lines;
+        outcome.truncated.bytes += truncated.bytes;
+        outcome.refs.extend(refs);
+    }
+    Ok(outcome.finish())
+}
+
+/// Stores a value, which is at `pointer` of the payload, and leaves the beginning and end of its JSON.
 fn preview(
     payload: &mut Value,
+    pointer: &str,
     limits: &TrimLimits,
     store: &mut TextStore<'_>,
 ) -> Result<Option<PayloadCut>, ToolError> {
     let full = serde_json::to_string_pretty(payload)
         .map_err(|fault| ToolError::internal(format!("The payload couldn't be written as JSON: {fault}.")))?;
-    let Some((stored, trimmed)) = cut(&full, "", limits, store)? else { return Ok(None) };
+    let Some((stored, trimmed)) = cut(&full, pointer, limits, store)? else { return Ok(None) };
     let stored = ArtifactRef { mime: "application/json".to_owned(), ..stored };
     let mut outcome = PayloadCutBuilder::default();
     *payload = json!({ "preview": outcome.add(stored, trimmed) });
@@ -336,6 +380,22 @@ mod tests {
         let shown = payload["preview"].as_str().unwrap();
         assert!(shown.starts_with("{\n  \"entries\": [") && shown.ends_with("]\n}"), "{shown}");
         assert!(outcome.truncated.lines > 1000);
+    }
+
+    #[test]
+    fn one_large_field_leaves_the_others_fields() {
+        let paths: Vec<String> = (0..60).map(|number| format!("+{}/{number}", "long-name/".repeat(18))).collect();
+        for output in ["done\n".to_owned(), "a line of the log\n".repeat(500)] {
+            let original = json!({"exit_code": 3, "stdout": output, "changes": {"created": 60, "paths": paths}});
+            let mut payload = original.clone();
+            let (outcome, kept) = trim(&mut payload, &LIMITS);
+            assert_eq!((&payload["exit_code"], payload["stdout"].is_string()), (&json!(3), true), "{payload}");
+            assert!(payload["changes"]["preview"].as_str().unwrap().contains("art_1 has all of it"), "{payload}");
+            assert_eq!(kept[0].0, "/changes");
+            assert_eq!(serde_json::from_str::<Value>(&kept[0].1).unwrap(), original["changes"]);
+            assert_eq!(outcome.unwrap().refs.len(), kept.len());
+            assert!(payload.to_string().len() < 1600, "{payload}");
+        }
     }
 
     #[test]
