@@ -39,6 +39,8 @@ const PACKAGES: &[Package] = &[
     Package { command: "openssl", apt: "openssl", why: "tests make certificates of their own" },
     Package { command: "curl", apt: "curl", why: "a client that checks certificates" },
     Package { command: "make", apt: "make", why: "tests build things in the sandbox" },
+    Package { command: "gcc", apt: "gcc", why: "tests build with sanitizers in the sandbox" },
+    Package { command: "gdb", apt: "gdb", why: "tests debug in the sandbox" },
     Package { command: "pytest-3", apt: "python3-pytest", why: "tests run Python's tests in the sandbox" },
     Package { command: "faketime", apt: "faketime", why: "tests run hosts whose clocks are wrong" },
     Package { command: "promtool", apt: "prometheus", why: "it checks the metrics of the HTTP server" },

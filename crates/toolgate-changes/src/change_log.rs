@@ -188,7 +188,7 @@ impl ChangeLog {
                 }
                 before => {
                     let node = files.node(&change.place, true)?;
-                    if node.as_ref().map(|node| &node.state) != before.as_ref() {
+                    if !is_as_before(node.as_ref().map(|node| &node.state), before.as_ref()) {
                         return Err(changed_meanwhile(&change.path));
                     }
                     // A file that stays where it is keeps its content.
@@ -296,6 +296,13 @@ pub(crate) fn add_to_quarantine(
 ) -> Result<(), ToolError> {
     let place_file = change.after.as_ref().is_some_and(has_bytes).then_some(place_file);
     Ok(quarantine.add(&change.path, reason, change.after.as_ref().map(|after| after.mode), place_file)?)
+}
+
+/// Whether a path is still what it was. A look at a directory doesn't tell its time, which every new entry changes.
+fn is_as_before(now: Option<&FileState>, before: Option<&FileState>) -> bool {
+    let untimed =
+        before.filter(|before| before.is_directory()).map(|before| FileState { modified: None, ..before.clone() });
+    now == untimed.as_ref().or(before)
 }
 
 /// Directories and pipes have no content and are recreated from their mode.

@@ -36,4 +36,4 @@ pub use flags::FlagLayer;
 pub use layer::{ConfigLayer, UNTIL_TRUSTED};
 pub use preset::{Preset, choose_preset};
 pub use setting::{LayerRule, Setting, SettingRow, SettingValue};
-pub use settings::{CallLimits, ModelSettings, ProcessLimits, Settings, merge};
+pub use settings::{CallLimits, CommandLimits, ModelSettings, ProcessLimits, Settings, merge};

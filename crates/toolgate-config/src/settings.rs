@@ -46,6 +46,8 @@ pub struct Settings {
     pub quarantine: QuarantineMode,
     /// The weakest sandbox that commands may run in.
     pub weakest_sandbox: Tier,
+    /// What one command may use.
+    pub command_limits: CommandLimits,
     /// Skills that nobody may load.
     pub denied_skills: BTreeSet<String>,
     /// What a skill's own list of tools means.
@@ -102,6 +104,19 @@ impl Settings {
             _ => limits,
         }
     }
+}
+
+/// What one command may use of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommandLimits {
+    /// Bytes of each private directory, such as `/tmp`.
+    pub temporary_bytes: u64,
+    /// Processes and threads at a time.
+    pub processes: u64,
+    /// Open files of each process.
+    pub open_files: u64,
+    /// Seconds of processor time of each process.
+    pub processor_seconds: u64,
 }
 
 /// What a session's processes may use.

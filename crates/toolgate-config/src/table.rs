@@ -70,6 +70,16 @@ settings! {
     COMMANDS_WEAKEST_SANDBOX: Tier = Tier::Bubblewrap, "commands.weakest_sandbox", TightenBeyondWorkspace,
         |config| config.commands.weakest_sandbox,
         "The weakest sandbox that commands may run in. Where the machine can't provide it, no command runs.";
+    COMMANDS_TEMPORARY_BYTES: u64 = GIBIBYTE, "commands.temporary_bytes", Tighten,
+        |config| config.commands.temporary_bytes,
+        "Bytes of each directory that is a command's own and is gone when it ends: `/tmp`, `/run`, `/dev/shm`, the home (1 GiB each). They are memory.";
+    COMMANDS_PROCESSES: u64 = 1024, "commands.processes", Tighten, |config| config.commands.processes,
+        "Processes and threads that one command may have at a time.";
+    COMMANDS_OPEN_FILES: u64 = 4096, "commands.open_files", Tighten, |config| config.commands.open_files,
+        "Files that each process of a command may have open.";
+    COMMANDS_PROCESSOR_SECONDS: u64 = 4 * HOUR, "commands.processor_seconds", Tighten,
+        |config| config.commands.processor_seconds,
+        "Seconds of processor time of each process of a command, all its threads together. Then it is killed.";
 
     SENSITIVE_EXCEPT: Vec<String> = Vec::new(), "sensitive.except", ApproveInFiles,
         |config| Some(config.sensitive.except.clone()),
@@ -154,7 +164,11 @@ settings! {
 }
 
 /// The numbers for which 0 makes no sense.
-pub(crate) static POSITIVE: [&Setting<u64>; 10] = [
+pub(crate) static POSITIVE: [&Setting<u64>; 14] = [
+    &COMMANDS_TEMPORARY_BYTES,
+    &COMMANDS_PROCESSES,
+    &COMMANDS_OPEN_FILES,
+    &COMMANDS_PROCESSOR_SECONDS,
     &LIMITS_LINES,
     &LIMITS_BYTES,
     &LIMITS_LINE_CHARS,

@@ -59,7 +59,7 @@ pub struct FileState {
     pub bytes: u64,
     /// Permission bits, or [`LINK_MODE`]; for directories and pipes also the file type.
     pub mode: u32,
-    /// The modification time of a regular file; none where it isn't known.
+    /// The modification time of a regular file, or of a directory that a command made or gave a time; none where it isn't known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified: Option<Timestamp>,
     /// Who owns it; none if that is the user who runs Toolgate.

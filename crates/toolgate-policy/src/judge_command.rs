@@ -36,7 +36,7 @@ const SYSTEM: &[&str] = &[
 ];
 
 /// Directories that a sandbox has for itself.
-const SCRATCH: &[&str] = &["tmp", "var/tmp", "dev/shm"];
+const SCRATCH: &[&str] = &["tmp", "dev/shm"];
 
 impl Policy {
     pub(crate) fn on_command(&self, command: &CommandEffects, opinions: &mut Vec<Opinion>) {

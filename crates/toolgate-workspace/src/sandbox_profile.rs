@@ -6,10 +6,10 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use toolgate_config::{RootConfig, Settings};
+use toolgate_config::{CommandLimits, RootConfig, Settings};
 use toolgate_contract::RootAccess;
 use toolgate_sandbox::SandboxedProcesses;
-use toolgate_sandbox::process::{Profile, SandboxOptions};
+use toolgate_sandbox::process::{Profile, ResourceLimits, SandboxOptions};
 
 use crate::location::WorkspaceLocation;
 
@@ -61,7 +61,8 @@ pub fn sandboxed_processes(
     environment: &BTreeMap<OsString, OsString>,
     options: SandboxOptions,
 ) -> SandboxedProcesses {
-    let profile = sandbox_profile(location, &settings.roots, environment);
+    let mut profile = sandbox_profile(location, &settings.roots, environment);
+    profile.limits = resource_limits(settings.command_limits);
     SandboxedProcesses::new(profile, options).at_least(settings.weakest_sandbox)
 }
 
@@ -84,6 +85,16 @@ pub fn sandbox_profile(
         profile.masked.push(attach_sockets);
     }
     profile.with_toolchains(environment)
+}
+
+fn resource_limits(limits: CommandLimits) -> ResourceLimits {
+    ResourceLimits {
+        processes: Some(limits.processes),
+        open_files: Some(limits.open_files),
+        processor_seconds: Some(limits.processor_seconds),
+        temporary_bytes: Some(limits.temporary_bytes),
+        ..ResourceLimits::default()
+    }
 }
 
 /// The directories that workspace paths are in; the workspace comes first.

@@ -23,6 +23,14 @@ pub struct CommandsConfig {
     /// The weakest sandbox that they may run in.
     #[serde(deserialize_with = "confining_tier")]
     pub weakest_sandbox: Option<Tier>,
+    /// Bytes of each private directory, such as `/tmp`.
+    pub temporary_bytes: Option<u64>,
+    /// Processes and threads of one command.
+    pub processes: Option<u64>,
+    /// Open files of each process.
+    pub open_files: Option<u64>,
+    /// Seconds of processor time of each process.
+    pub processor_seconds: Option<u64>,
 }
 
 /// Reads the name of a tier that confines: nobody can configure that nothing does.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::roots::merge_roots;
-use super::{CallLimits, ModelSettings, ProcessLimits, Settings};
+use super::{CallLimits, CommandLimits, ModelSettings, ProcessLimits, Settings};
 use crate::config::{StoreConfig, ToolLimitsConfig};
 use crate::error::{ConfigError, ConfigFault};
 use crate::layer::ConfigLayer;
@@ -45,6 +45,12 @@ pub fn merge(
         overlay: COMMANDS_OVERLAY.merge(layers, warnings),
         quarantine: COMMANDS_QUARANTINE.merge(layers, warnings),
         weakest_sandbox: COMMANDS_WEAKEST_SANDBOX.merge(layers, warnings),
+        command_limits: CommandLimits {
+            temporary_bytes: COMMANDS_TEMPORARY_BYTES.merge(layers, warnings),
+            processes: COMMANDS_PROCESSES.merge(layers, warnings),
+            open_files: COMMANDS_OPEN_FILES.merge(layers, warnings),
+            processor_seconds: COMMANDS_PROCESSOR_SECONDS.merge(layers, warnings),
+        },
         denied_skills: SKILLS_DENY.merge(layers, warnings).into_iter().collect(),
         allowed_tools: SKILLS_ALLOWED_TOOLS.merge(layers, warnings),
         approval_wait_seconds: APPROVALS_WAIT_SECONDS.merge(layers, warnings),

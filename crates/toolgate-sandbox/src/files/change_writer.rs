@@ -112,7 +112,7 @@ impl ChangeWriter<'_> {
         })
     }
 
-    /// Sets the modes of directories, deepest first.
+    /// Sets the modes and times of directories, deepest first.
     fn finish(&mut self, index: usize) -> Result<(), Errno> {
         let change = &self.changes[index];
         let Some(after) = change.after.as_ref().filter(|after| after.is_directory()) else { return Ok(()) };
@@ -121,7 +121,7 @@ impl ChangeWriter<'_> {
             give_owner(parent, name, after);
             set_mode(parent, name, after.permissions())?;
             source.finish(change, parent, name);
-            Ok(())
+            set_time(parent, name, after)
         })
     }
 
@@ -202,6 +202,10 @@ fn give_owner(parent: BorrowedFd<'_>, name: &[u8], state: &FileState) {
 fn set_metadata(parent: BorrowedFd<'_>, name: &[u8], state: &FileState) -> Result<(), Errno> {
     give_owner(parent, name, state);
     set_mode(parent, name, state.permissions())?;
+    set_time(parent, name, state)
+}
+
+fn set_time(parent: BorrowedFd<'_>, name: &[u8], state: &FileState) -> Result<(), Errno> {
     let Some(modified) = state.modified else { return Ok(()) };
     let omitted = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
     let modified = Timespec { tv_sec: modified.as_second(), tv_nsec: modified.subsec_nanosecond() as _ };

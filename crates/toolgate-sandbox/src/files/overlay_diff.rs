@@ -32,6 +32,8 @@ struct Candidate {
     below: bool,
     /// A directory that the layer only holds because something in it was changed, and that somebody removed since.
     is_removed_directory: bool,
+    /// A directory that was there, and that the command gave another time.
+    has_new_time: bool,
 }
 
 /// What of the lower directory is visible through a directory of a layer.
@@ -49,7 +51,7 @@ pub(super) fn compare(
     baseline: &LayerBaseline,
     files: &dyn Files,
 ) -> Result<Differences, ToolError> {
-    let mut walk = LayerWalk::new(files);
+    let mut walk = LayerWalk::new(files, started);
     for (root, upper) in layers {
         let place = WorkspacePath { root: *root, path: String::new() };
         walk.layer(upper, &place)?;
@@ -89,6 +91,8 @@ pub(super) fn compare(
 /// Lists what a layer holds, and what of the workspace it removes. What can't be listed costs only itself.
 struct LayerWalk<'a> {
     files: &'a dyn Files,
+    /// When the command started.
+    started: Timestamp,
     /// Directories of the layer that are still to be listed.
     pending: Vec<(PathBuf, WorkspacePath, LowerVisibility)>,
     candidates: Vec<Candidate>,
@@ -96,8 +100,8 @@ struct LayerWalk<'a> {
 }
 
 impl<'a> LayerWalk<'a> {
-    fn new(files: &'a dyn Files) -> Self {
-        Self { files, pending: Vec::new(), candidates: Vec::new(), unreadable: Vec::new() }
+    fn new(files: &'a dyn Files, started: Timestamp) -> Self {
+        Self { files, started, pending: Vec::new(), candidates: Vec::new(), unreadable: Vec::new() }
     }
 
     /// Compares a whole layer. Without recursion: a command can nest directories deeper than a stack is.
@@ -162,9 +166,10 @@ impl<'a> LayerWalk<'a> {
     ) -> Result<(), ToolError> {
         let there = match below {
             LowerVisibility::Nothing => None,
-            _ => self.files.node(&place, false)?.map(|node| node.state),
+            _ => self.files.node(&place, false)?,
         };
-        let (is_missing, was_directory) = (there.is_none(), there.as_ref().is_some_and(FileState::is_directory));
+        let was_directory = there.as_ref().is_some_and(|node| node.state.is_directory());
+        let is_missing = there.is_none();
         if found.file_type().is_char_device() && found.rdev() == 0 {
             if there.is_some() {
                 self.deleted(place, was_directory);
@@ -175,10 +180,11 @@ impl<'a> LayerWalk<'a> {
             self.inside_deleted(place.clone());
         }
         let (below_has, mode) = (below != LowerVisibility::Nothing, layer_mode::of(&above, found));
-        if !was_directory || !found.is_dir() || there.is_some_and(|there| there.mode != mode) {
+        let has_new_time = there.as_ref().is_some_and(|there| self.has_time_set(there, found));
+        if !was_directory || !found.is_dir() || has_new_time || there.is_some_and(|there| there.state.mode != mode) {
             let is_removed_directory = found.is_dir() && is_missing && is_copied(&above);
             let (place, above) = (place.clone(), Some(above.clone()));
-            self.candidates.push(Candidate { place, above, below: below_has, is_removed_directory });
+            self.candidates.push(Candidate { place, above, below: below_has, is_removed_directory, has_new_time });
         }
         if found.is_dir() {
             layer_mode::make_accessible(&above, found)
@@ -192,6 +198,14 @@ impl<'a> LayerWalk<'a> {
             self.pending.push((above, place, visible));
         }
         Ok(())
+    }
+
+    /// Whether the command gave a directory another time than that of its last entry (`touch -d`, `cp -p`, `tar`): one from before
+    /// it started, or from the future. In a directory that others changed meanwhile, the old time is theirs.
+    fn has_time_set(&self, there: &FileMetadata, found: &fs::Metadata) -> bool {
+        let is_set = modified(found)
+            .is_some_and(|time| time != there.modified && (time < self.started || time > Timestamp::now()));
+        found.is_dir() && is_set && there.changed <= self.started
     }
 
     /// A path that was removed, with everything in it.
@@ -242,16 +256,31 @@ fn is_copied(directory: &Path) -> bool {
 
 impl Candidate {
     fn deleted(place: WorkspacePath) -> Self {
-        Self { place, above: None, below: true, is_removed_directory: false }
+        Self { place, above: None, below: true, is_removed_directory: false, has_new_time: false }
     }
 
     /// What is there now, and what would be.
     fn sides(&self, files: &dyn Files) -> Result<BeforeAndAfter, ToolError> {
         let before = if self.below { files.node(&self.place, true)? } else { None };
-        let after = self.above.as_deref().map(|above| state_of(above, &self.place)).transpose()?;
+        let mut after = self.above.as_deref().map(|above| state_of(above, &self.place)).transpose()?;
         // Only the hash is needed; thousands of open files would be too many.
-        Ok((before.map(|node| FileMetadata { file: None, ..node }), after))
+        let mut before = before.map(|node| FileMetadata { file: None, ..node });
+        if let (Some(after), Some(above)) = (after.as_mut().filter(|after| after.is_directory()), &self.above) {
+            let is_new = !before.as_ref().is_some_and(|node| node.state.is_directory());
+            if is_new || self.has_new_time {
+                // Read now: applying moves everything out of the layer's directory, which sets its time.
+                after.modified = fs::symlink_metadata(above).ok().as_ref().and_then(modified);
+            }
+            if let Some(node) = before.as_mut().filter(|_| self.has_new_time) {
+                node.state.modified = Some(node.modified);
+            }
+        }
+        Ok((before, after))
     }
+}
+
+fn modified(found: &fs::Metadata) -> Option<Timestamp> {
+    Timestamp::new(found.mtime(), found.mtime_nsec() as i32).ok()
 }
 
 /// What is there and what would be.

@@ -347,6 +347,7 @@ impl CommandConfinement {
         denials.extend(unseen_files(errors, &self.paths, &self.directory));
         denials.extend(self.is_staged.then(|| rename_denied(errors)).flatten());
         denials.extend(self.is_staged.then(|| hard_link_denied(errors)).flatten());
+        denials.extend(shadow_memory_denied(errors));
         denials
     }
 }
@@ -371,6 +372,18 @@ fn hard_link_denied(errors: &str) -> Option<Denial> {
     let reason = "Git made no hard links to objects that existed before, as the command's changes are staged until it ends. \
                   `git clone` without `--local` copies them.";
     let is_that = errors.contains("fatal: failed to create link");
+    is_that.then(|| Denial { code: ErrorCode::SandboxDenied, missing: Vec::new(), reason: reason.into(), rule: None })
+}
+
+/// Sanitizers reserve address space for their shadow memory, which the limit on each process's memory refuses.
+fn shadow_memory_denied(errors: &str) -> Option<Denial> {
+    let reason = "The sanitizer couldn't reserve its shadow memory: no memory cgroup can be made here, so the memory of each process \
+                  is limited, and what is reserved counts. Run Toolgate where it can make one, such as a systemd user session \
+                  with delegated controllers, or the program without sanitizer.";
+    let is_that = errors.contains("Sanitizer")
+        && ["ReserveShadowMemoryRange failed", "failed to allocate", "ulimit -v", "Shadow memory"]
+            .iter()
+            .any(|words| errors.contains(words));
     is_that.then(|| Denial { code: ErrorCode::SandboxDenied, missing: Vec::new(), reason: reason.into(), rule: None })
 }
 

@@ -64,6 +64,8 @@ pub struct Sandbox {
 struct SandboxState {
     options: SandboxOptions,
     tier: Tier,
+    /// Whether a cgroup limits the memory of all commands together.
+    has_memory_cgroup: bool,
     zygote: tokio::sync::Mutex<Arc<Zygote>>,
     warm: Mutex<WarmPool>,
 }
@@ -73,8 +75,10 @@ impl Sandbox {
     pub async fn new(options: SandboxOptions) -> Result<Self, SandboxError> {
         let zygote = Zygote::start(options.program.clone(), options.memory).await?;
         let tier = probe::strongest(&zygote, options.tier).await?;
+        let has_memory_cgroup = zygote.limits_memory();
         let zygote = tokio::sync::Mutex::new(Arc::new(zygote));
-        Ok(Self { inner: Arc::new(SandboxState { options, tier, zygote, warm: Mutex::default() }) })
+        let warm = Mutex::default();
+        Ok(Self { inner: Arc::new(SandboxState { options, tier, has_memory_cgroup, zygote, warm }) })
     }
 
     /// Tries every tier, strongest first, and returns which work here and why the others don't.
@@ -109,6 +113,7 @@ impl Sandbox {
     async fn launch_once(&self, profile: &Profile, spec: &LaunchSpec) -> Result<Child, SandboxError> {
         let CommandPlan { plan, request, confinement, staged, scratch } =
             CommandPlan::new(profile, spec, self.inner.tier)?;
+        let plan = self.with_memory_limit(plan);
         let packed = packed(&plan)?;
         // Staged changes have directories of their own, so no sandbox could have been built ahead for them.
         let is_pooled = staged.is_none() && !spec.unsandboxed;
@@ -133,9 +138,18 @@ impl Sandbox {
         }))
     }
 
+    /// Takes the usual limit off the memory of each process where a cgroup limits that of all: sanitizers reserve terabytes of
+    /// memory that they never use, which counts for the one (`RLIMIT_DATA`) and not for the other.
+    fn with_memory_limit(&self, mut plan: SandboxPlan) -> SandboxPlan {
+        if self.inner.has_memory_cgroup && plan.limits.memory == Some(default_memory_limit()) {
+            plan.limits.memory = None;
+        }
+        plan
+    }
+
     /// Builds a sandbox for commands like this one ahead, and returns what it would enforce.
     pub async fn prepare(&self, profile: &Profile, spec: &LaunchSpec) -> Result<Enforcement, SandboxError> {
-        let plan = standing_plan(profile, spec, self.inner.tier)?;
+        let plan = self.with_memory_limit(standing_plan(profile, spec, self.inner.tier)?);
         let packed = packed(&plan)?;
         self.warm(|warm| warm.touch(&packed));
         let findings = match self.prepare_one(&packed).await {

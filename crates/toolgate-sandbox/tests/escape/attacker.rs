@@ -45,6 +45,9 @@ fn attempt(words: &[&str]) -> Result<(), Error> {
         ["attribute", path] => attribute(path),
         ["x32"] => call(0x4000_0000 | libc::SYS_getpid, [0; 6]),
         ["be-read"] => be_read(),
+        ["ptrace-attach", pid] => {
+            call(libc::SYS_ptrace, [i64::from(libc::PTRACE_ATTACH), pid.parse().unwrap(), 0, 0, 0, 0])
+        }
         ["read-memory", pid] => read_memory(pid.parse().unwrap()),
         [name] => call_by_name(name),
         _ => panic!("no such attack: {words:?}"),

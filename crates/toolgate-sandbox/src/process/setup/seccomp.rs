@@ -21,7 +21,7 @@ pub(super) fn install_listener(plan: &SandboxPlan) -> Result<Option<OwnedFd>, Se
     if let Ok(listener) = seccomp::install_with_listener(&program::notifying(&[libc::SYS_connect])) {
         return Ok(Some(listener));
     }
-    let sockets = rules::AllowedSockets { unix_sockets: false, internet_sockets: true };
+    let sockets = rules::AllowedCalls { unix_sockets: false, internet_sockets: true, tracing: true };
     seccomp::install(&program::program(&rules::all(sockets))).during(SetupStep::FilterSystemCalls)?;
     Ok(None)
 }
@@ -35,10 +35,11 @@ pub(super) fn install_overlay_listener() -> Option<OwnedFd> {
 /// Installs the seccomp filter that the plan needs.
 pub(super) fn install(plan: &SandboxPlan) -> Result<(), SetupFault> {
     let without_namespaces = plan.tier == Tier::Landlock;
-    let sockets = rules::AllowedSockets {
+    let sockets = rules::AllowedCalls {
         // Only mounts of our own can hide the host's sockets: they come and go, and `bwrap` fails on one that has just gone.
         unix_sockets: plan.unix_sockets == UnixSockets::Private && plan.tier == Tier::Namespaces,
         internet_sockets: !(without_namespaces && plan.network != NetworkPlan::Shared),
+        tracing: plan.tier == Tier::Namespaces,
     };
     let program = program::program(&rules::all(sockets));
     seccomp::install(&program).during(SetupStep::FilterSystemCalls)

@@ -169,7 +169,7 @@ fn jump(code: u16, value: u32, if_true: u8, if_false: u8) -> BpfInstruction {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rules::{AllowedSockets, all};
+    use super::super::rules::{AllowedCalls, all};
     use super::*;
 
     /// What the program returns for a system call, by an interpreter of the instructions that it uses.
@@ -198,7 +198,7 @@ mod tests {
     }
 
     fn with_all_sockets(call: libc::c_long, arguments: &[u64]) -> u32 {
-        let program = program(&all(AllowedSockets { unix_sockets: true, internet_sockets: true }));
+        let program = program(&all(AllowedCalls { unix_sockets: true, internet_sockets: true, tracing: false }));
         let mut all_arguments = [0; 6];
         all_arguments[..arguments.len()].copy_from_slice(arguments);
         run(&program, NATIVE_ARCH, call as u32, all_arguments)
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn every_rule_is_found_in_the_tree() {
-        let rules = all(AllowedSockets { unix_sockets: true, internet_sockets: true });
+        let rules = all(AllowedCalls { unix_sockets: true, internet_sockets: true, tracing: false });
         for rule in rules.iter().filter(|rule| rule.when.is_empty()) {
             let expected = libc::SECCOMP_RET_ERRNO | rule.error as u32;
             assert_eq!(with_all_sockets(rule.call, &[]), expected, "{}", rule.call);
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn other_architectures_are_refused() {
-        let program = program(&all(AllowedSockets { unix_sockets: true, internet_sockets: true }));
+        let program = program(&all(AllowedCalls { unix_sockets: true, internet_sockets: true, tracing: false }));
         assert_eq!(run(&program, AUDIT_ARCH_I386, libc::SYS_read as u32, [0; 6]), UNKNOWN, "32-bit");
         #[cfg(target_arch = "x86_64")]
         assert_eq!(run(&program, NATIVE_ARCH, libc::SYS_ptrace as u32 | X32_SYSCALL_BIT, [0; 6]), UNKNOWN, "x32");
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn sockets_can_be_refused() {
-        let program = program(&all(AllowedSockets { unix_sockets: false, internet_sockets: false }));
+        let program = program(&all(AllowedCalls { unix_sockets: false, internet_sockets: false }));
         for family in [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6] {
             let arguments = [family as u64, 1, 0, 0, 0, 0];
             assert_eq!(run(&program, NATIVE_ARCH, libc::SYS_socket as u32, arguments), REFUSED, "{family}");

@@ -37,13 +37,15 @@ pub(super) enum ArgumentTest {
     IsNone(Vec<u32>),
 }
 
-/// Which sockets can be made: the only thing that differs between filters.
+/// What differs between filters.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct AllowedSockets {
+pub(super) struct AllowedCalls {
     /// Whether Unix sockets can be made.
     pub(super) unix_sockets: bool,
     /// Whether internet sockets can be made.
     pub(super) internet_sockets: bool,
+    /// Whether processes can be traced.
+    pub(super) tracing: bool,
 }
 
 /// `asm-generic/unistd.h`: `open_tree_attr`, since Linux 6.15, with the same number on every architecture. `libc` has it for
@@ -52,10 +54,7 @@ const SYS_OPEN_TREE_ATTR: c_long = 467;
 
 /// System calls that are always refused, with `EPERM`.
 const REFUSED: &[c_long] = &[
-    // Reading the memory of other processes, or taking their descriptors.
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
+    // Advising on the memory of other processes, or taking their descriptors.
     libc::SYS_process_madvise,
     libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
@@ -118,6 +117,10 @@ const REFUSED: &[c_long] = &[
     libc::SYS_migrate_pages,
 ];
 
+/// System calls by which debuggers and sanitizers look into other processes. In a PID namespace of our own those are the command's,
+/// as the first process isn't dumpable; a tracer can't make a system call that the filter of the traced process refuses.
+const TRACING: &[c_long] = &[libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev];
+
 /// System calls that exist on x86-64 only, and are always refused.
 #[cfg(target_arch = "x86_64")]
 const REFUSED_ON_ARCH: &[c_long] = &[
@@ -154,7 +157,7 @@ const IOCTL_REQUEST: u32 = 1;
 const CLONE_FLAGS: u32 = 0;
 
 /// All rules.
-pub(super) fn all(allowed: AllowedSockets) -> Vec<SyscallRule> {
+pub(super) fn all(allowed: AllowedCalls) -> Vec<SyscallRule> {
     let mut rules = sockets(allowed);
     rules.extend(TERMINAL_IOCTLS.map(|request| {
         let check = ArgumentCheck { argument: IOCTL_REQUEST, test: ArgumentTest::Is(request as u32) };
@@ -164,14 +167,15 @@ pub(super) fn all(allowed: AllowedSockets) -> Vec<SyscallRule> {
     rules.push(SyscallRule { call: libc::SYS_clone3, when: Vec::new(), error: ENOSYS });
     let new_namespaces = ArgumentCheck { argument: CLONE_FLAGS, test: ArgumentTest::HasAny(CLONE_NEW_FLAGS as u32) };
     rules.push(SyscallRule { call: libc::SYS_clone, when: vec![new_namespaces], error: EPERM });
-    let always = REFUSED.iter().chain(REFUSED_ON_ARCH);
+    let tracing = TRACING.iter().filter(|_| !allowed.tracing);
+    let always = REFUSED.iter().chain(REFUSED_ON_ARCH).chain(tracing);
     rules.extend(always.map(|call| SyscallRule { call: *call, when: Vec::new(), error: EPERM }));
     rules
 }
 
 /// Allows the socket families that ordinary programs use, and no other: no AF_PACKET, AF_ALG, AF_VSOCK, AF_BLUETOOTH. Of
 /// AF_NETLINK only NETLINK_ROUTE is allowed, which tells of addresses and routes.
-fn sockets(allowed: AllowedSockets) -> Vec<SyscallRule> {
+fn sockets(allowed: AllowedCalls) -> Vec<SyscallRule> {
     let mut families = vec![libc::AF_NETLINK];
     families.extend(allowed.unix_sockets.then_some(libc::AF_UNIX));
     families.extend(allowed.internet_sockets.then_some([libc::AF_INET, libc::AF_INET6]).into_iter().flatten());
