@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use crate::command_line::CommandLine;
+use crate::command_line::{CommandLine, repository_root};
 
 /// A program that tests start.
 struct Package {
@@ -60,9 +60,15 @@ pub(crate) const NEXTEST: CargoTool = CargoTool { name: "nextest", version: "0.9
 /// Checks the licences, versions and origins of dependencies.
 pub(crate) const DENY: CargoTool = CargoTool { name: "deny", version: "0.20.2" };
 
+/// Package managers from npm that tests install with.
+const NPM_MANAGERS: &[&str] = &["pnpm@10.34.9", "yarn@1.22.22", "@yarnpkg/cli-dist@4.18.1"];
+/// The package manager from PyPI that tests install with.
+const UV: &str = "uv==0.13.8";
+
 /// Installs everything that tests use and that isn't here.
 pub(crate) fn install() -> Result<()> {
     install_packages()?;
+    install_package_managers()?;
     [NEXTEST, DENY].iter().try_for_each(install_cargo_tool)
 }
 
@@ -91,6 +97,26 @@ fn install_packages() -> Result<()> {
         .environment("DEBIAN_FRONTEND", "noninteractive")
         .words(packages)
         .run()
+}
+
+/// Installs the package managers that Debian has no current version of, for tests of real installs in the sandbox.
+fn install_package_managers() -> Result<()> {
+    let directory = repository_root().join("target/package-managers");
+    let (wanted, stamp) = (format!("{NPM_MANAGERS:?} {UV}"), directory.join("installed"));
+    if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    std::fs::create_dir_all(&directory)?;
+    let place = directory.display().to_string();
+    CommandLine::new("npm install --no-audit --no-fund --loglevel error --prefix")
+        .words([place.as_str()])
+        .words(NPM_MANAGERS.iter().copied())
+        .run()?;
+    CommandLine::new("python3 -m venv").words([format!("{place}/python")]).run()?;
+    CommandLine::new("")
+        .words([format!("{place}/python/bin/pip"), "install".into(), "--quiet".into(), UV.into()])
+        .run()?;
+    std::fs::write(&stamp, wanted).context("the installation can't be noted")
 }
 
 /// Makes sure that the tool is there; any version will do. It is built without optimization, which it doesn't need: that

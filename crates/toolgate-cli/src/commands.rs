@@ -4,6 +4,7 @@ mod applied_report;
 mod approvals;
 mod attach;
 mod audit;
+mod caches;
 mod call;
 mod changes;
 mod chat;
@@ -117,6 +118,7 @@ enum Verb {
     Undo(undo::UndoArgs),
     Commit(commit::CommitArgs),
     Quarantine(quarantine::QuarantineArgs),
+    Caches(caches::CachesArgs),
     Init(init::InitArgs),
     Trust(trust::TrustArgs),
     Doctor(doctor::DoctorArgs),
@@ -182,6 +184,7 @@ impl CommandLine {
             Verb::Undo(verb) => verb.run(&invocation()?),
             Verb::Commit(verb) => verb.run(&invocation()?),
             Verb::Quarantine(verb) => verb.run(&invocation()?),
+            Verb::Caches(verb) => verb.run(&invocation()?),
             Verb::Init(verb) => verb.run(&invocation()?),
             Verb::Trust(verb) => verb.run(&invocation()?),
             Verb::Doctor(verb) => verb.run(&invocation()?),

@@ -45,6 +45,8 @@ pub struct Config {
     pub audit: AuditConfig,
     /// How much is kept for undo.
     pub undo: UndoConfig,
+    /// The caches that commands have.
+    pub caches: CachesConfig,
     /// What else is a secret.
     pub redact: RedactConfig,
     /// How skills are used.
@@ -171,6 +173,27 @@ pub struct AuditConfig {
 pub struct UndoConfig {
     /// Bytes of file contents; beyond that the oldest are removed and can't be restored.
     pub quota_bytes: Option<u64>,
+}
+
+/// `[caches]`: the caches that commands have.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CachesConfig {
+    /// Which caches package managers use inside the sandbox.
+    pub packages: Option<PackageCacheMode>,
+    /// Bytes that the private caches of one workspace may have.
+    pub quota_bytes: Option<u64>,
+}
+
+/// Which caches package managers use inside the sandbox, milder first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PackageCacheMode {
+    /// Caches of the workspace's own, which last, over the user's, which they only read.
+    #[default]
+    Private,
+    /// None that lasts.
+    Off,
 }
 
 /// `[approvals]`: how long approvals are waited for, and how long they last.

@@ -90,6 +90,11 @@ impl ConfigPaths {
         self.state.join("run-lists")
     }
 
+    /// The directory of private caches of package managers, one for each workspace.
+    pub fn caches(&self) -> PathBuf {
+        self.state.join("caches")
+    }
+
     /// The token that authenticates the owner over HTTP.
     pub fn http_token(&self) -> PathBuf {
         self.state.join("http.token")

@@ -26,9 +26,10 @@ mod testing;
 pub mod trust;
 
 pub use config::{
-    ApprovalsConfig, AuditConfig, CommandsConfig, Config, FetchConfig, GrantDays, LimitsConfig, NetworkConfig,
-    OverlayMode, ProcessesConfig, RedactConfig, RootConfig, RuleConfig, SensitiveConfig, SkillsConfig, StoreConfig,
-    StoreUrl, ToolLimitsConfig, ToolsConfig, UndoConfig, UnknownCommandAction,
+    ApprovalsConfig, AuditConfig, CachesConfig, CommandsConfig, Config, FetchConfig, GrantDays, LimitsConfig,
+    NetworkConfig, OverlayMode, PackageCacheMode, ProcessesConfig, RedactConfig, RootConfig, RuleConfig,
+    SensitiveConfig, SkillsConfig, StoreConfig, StoreUrl, ToolLimitsConfig, ToolsConfig, UndoConfig,
+    UnknownCommandAction,
 };
 pub use error::{ConfigError, ConfigFault};
 pub use files::{ConfigFileError, ConfigPaths, WORKSPACE_FILE, read_optional};

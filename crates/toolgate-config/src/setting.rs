@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use toolgate_contract::{AllowedTools, Durability, Layer, QuarantineMode, Tier};
 
 use crate::config::{
-    Config, GrantDays, OverlayMode, RootConfig, RuleConfig, StoreUrl, ToolLimitsConfig, UnknownCommandAction,
+    Config, GrantDays, OverlayMode, PackageCacheMode, RootConfig, RuleConfig, StoreUrl, ToolLimitsConfig,
+    UnknownCommandAction,
 };
 use crate::layer::ConfigLayer;
 use crate::preset::Preset;
@@ -319,6 +320,7 @@ choices! {
     Preset: Preset::ALL, |preset| format!("\"{preset}\"");
     UnknownCommandAction: [Self::Confine, Self::Ask, Self::Deny], quoted;
     OverlayMode: [Self::Off, Self::On], quoted;
+    PackageCacheMode: [Self::Private, Self::Off], quoted;
     QuarantineMode: [Self::Off, Self::Report, Self::On], quoted;
     Durability: [Self::Os, Self::Sync], quoted;
     AllowedTools: [Self::Approval, Self::Ceiling], quoted;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{AllowedTools, Durability, QuarantineMode, Tier, TokenUsage};
 
-use crate::config::{GrantDays, OverlayMode, RootConfig, StoreConfig, UnknownCommandAction};
+use crate::config::{GrantDays, OverlayMode, PackageCacheMode, RootConfig, StoreConfig, UnknownCommandAction};
 use crate::table::{
     LIMITS_BYTES, LIMITS_LINE_CHARS, LIMITS_LINES, LIMITS_TIMEOUT_SECONDS, PROCESSES_MOST, PROCESSES_OUTPUT_BYTES,
     PROCESSES_TIMEOUT_SECONDS,
@@ -36,6 +36,10 @@ pub struct Settings {
     pub durability: Durability,
     /// Bytes of file contents that are kept for undo.
     pub undo_quota_bytes: u64,
+    /// Which caches package managers use inside the sandbox.
+    pub package_caches: PackageCacheMode,
+    /// Bytes that the private caches of one workspace may have.
+    pub cache_quota_bytes: u64,
     /// Names of environment variables whose values are secrets, beside the built-in ones.
     pub secret_names: BTreeSet<String>,
     /// What happens to a command that can't be parsed.

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use toolgate_contract::{AllowedTools, Durability, QuarantineMode, Tier};
 
-use crate::config::{GrantDays, OverlayMode, RootConfig, RuleConfig, StoreUrl, ToolLimitsConfig, UnknownCommandAction};
+use crate::config::{
+    GrantDays, OverlayMode, PackageCacheMode, RootConfig, RuleConfig, StoreUrl, ToolLimitsConfig, UnknownCommandAction,
+};
 use crate::preset::Preset;
 use crate::setting::{LayerRule, Setting, SettingRow};
 
@@ -117,6 +119,12 @@ settings! {
     UNDO_QUOTA_BYTES: u64 = GIBIBYTE, "undo.quota_bytes", Strongest, |config| config.undo.quota_bytes,
         "Bytes of file contents that are kept for undo (1 GiB). Beyond that the oldest are removed and can't be restored.";
 
+    CACHES_PACKAGES: PackageCacheMode = PackageCacheMode::Private, "caches.packages", Tighten,
+        |config| config.caches.packages,
+        "Which caches package managers use in the sandbox: ones of the workspace's own, which last, or none that lasts; see [Caches](#caches).";
+    CACHES_QUOTA_BYTES: u64 = 10 * GIBIBYTE, "caches.quota_bytes", Tighten, |config| config.caches.quota_bytes,
+        "Bytes that the private caches of one workspace may have (10 GiB). Beyond that the largest are removed, once a day.";
+
     REDACT_NAMES: Vec<String> = Vec::new(), "redact.names", AddUp, |config| Some(config.redact.names.clone()),
         "Names of environment variables whose values are secrets, beside the built-in ones.";
 
@@ -164,7 +172,7 @@ settings! {
 }
 
 /// The numbers for which 0 makes no sense.
-pub(crate) static POSITIVE: [&Setting<u64>; 14] = [
+pub(crate) static POSITIVE: [&Setting<u64>; 15] = [
     &COMMANDS_TEMPORARY_BYTES,
     &COMMANDS_PROCESSES,
     &COMMANDS_OPEN_FILES,
@@ -178,5 +186,6 @@ pub(crate) static POSITIVE: [&Setting<u64>; 14] = [
     &PROCESSES_OUTPUT_BYTES,
     &FETCH_BODY_BYTES,
     &UNDO_QUOTA_BYTES,
+    &CACHES_QUOTA_BYTES,
     &MODEL_TIMEOUT_SECONDS,
 ];

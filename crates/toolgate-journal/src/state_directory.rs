@@ -10,7 +10,7 @@ use toolgate_contract::{Clock, Durability, EventPayload, RunFacts, STATE_DIRECTO
 
 use crate::directory::{DirectoryHandle, call_name, check_id};
 use crate::sqlite::replace_damaged;
-use crate::workspace_identity::workspace_identity;
+use crate::workspace_identity::{workspace_identity, workspace_key};
 use crate::{
     ApprovalQueue, ArtifactStore, BlobStore, ChangeLock, GrantFile, GrantStore, Indexer, Journal, JournalError,
     Quarantine, RunList, SessionNotes, SigningKey, SnapshotStore, SqliteInbox, SqliteStore, reindex,
@@ -77,6 +77,11 @@ impl StateDirectory {
     /// The path of the state directory.
     pub fn path(&self) -> &Path {
         self.directory.path()
+    }
+
+    /// A name for what is kept of the workspace in the user's state directory. A moved workspace keeps it, a copy has another.
+    pub fn workspace_key(&self) -> Result<String, JournalError> {
+        workspace_key(&self.directory)
     }
 
     /// The path of a run's directory.

@@ -1,6 +1,7 @@
 //! What tells one workspace from another: a directory can be moved, copied, or replaced by another one at the same path.
 
 use rustix::fs::{AtFlags, StatxFlags};
+use toolgate_contract::sha256;
 
 use crate::directory::DirectoryHandle;
 use crate::{JournalError, WorkspaceIdentity};
@@ -9,6 +10,11 @@ use crate::{JournalError, WorkspaceIdentity};
 pub(crate) fn workspace_identity(state: &DirectoryHandle) -> Result<WorkspaceIdentity, JournalError> {
     let path = state.path().parent().unwrap_or(state.path()).display().to_string();
     Ok(WorkspaceIdentity { path, directory: directory_identity(state)? })
+}
+
+/// A file name by the identity of the workspace's directory.
+pub(crate) fn workspace_key(state: &DirectoryHandle) -> Result<String, JournalError> {
+    Ok(sha256(&directory_identity(state)?)[..32].to_owned())
 }
 
 /// What tells the workspace's directory from every other one. Where the file system doesn't know when a directory was

@@ -5,10 +5,12 @@
 //! themselves.
 #![allow(clippy::disallowed_methods, reason = "this crate is where file access is confined")]
 
+mod caches;
 pub(crate) mod files;
 mod network;
 pub mod process;
 
+pub use caches::{CacheAccess, CacheStore, PackageCaches, StoredCache};
 pub use files::copy_workspace::{CopyTotals, copy_workspace};
 pub use files::openat2::OpenMethod;
 pub use files::overlay_changes::{OverlayChanges, StoredOverlays};

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use toolgate_config::{ConfigPaths, FlagLayer};
+use toolgate_config::{ConfigPaths, FlagLayer, Settings};
 use toolgate_contract::Durability;
 use toolgate_journal::{ApprovalQueue, GrantStore, SigningKey, StateDirectory, load_or_create_signing_key};
 use toolgate_policy::{CompiledConfig, compile};
+use toolgate_sandbox::CacheStore;
 
 use crate::error::WorkspaceError;
 use crate::stores::Stores;
@@ -77,6 +78,16 @@ impl WorkspaceLocation {
     /// Where the head of the workspace's list of runs is kept; a copy that is removed soon has none.
     pub fn run_list_heads(&self) -> Option<PathBuf> {
         (self.trusted_as == self.directory).then(|| self.config.run_list_heads())
+    }
+
+    /// The private caches of package managers, of all workspaces.
+    pub fn cache_store(&self, settings: &Settings) -> CacheStore {
+        CacheStore::new(self.config.caches(), settings.cache_quota_bytes)
+    }
+
+    /// The name of this workspace's caches; a copy of a workspace uses those of the workspace itself.
+    pub fn cache_key(&self) -> Result<String, WorkspaceError> {
+        StateDirectory::open(&self.trusted_as).and_then(|state| state.workspace_key()).map_err(WorkspaceError::Record)
     }
 
     /// The grants that apply here. There are none in a copy of a workspace, and none without a key: nobody could tell

@@ -6,10 +6,10 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use toolgate_config::{CommandLimits, RootConfig, Settings};
+use toolgate_config::{CommandLimits, PackageCacheMode, RootConfig, Settings};
 use toolgate_contract::RootAccess;
-use toolgate_sandbox::SandboxedProcesses;
 use toolgate_sandbox::process::{Profile, ResourceLimits, SandboxOptions};
+use toolgate_sandbox::{PackageCaches, SandboxedProcesses};
 
 use crate::location::WorkspaceLocation;
 
@@ -37,7 +37,20 @@ const PASSED_ON: &[&str] = &[
     "VIRTUAL_ENV",
 ];
 
-/// What makes programs neither ask, page nor colour.
+/// Variables of ours that name certificates of authorities. A command may see those that lead to the system's own directories,
+/// which it sees as well; any other would keep it from connecting at all.
+const CERTIFICATES: &[&str] = &[
+    "CARGO_HTTP_CAINFO",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "NODE_EXTRA_CA_CERTS",
+    "PIP_CERT",
+    "REQUESTS_CA_BUNDLE",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+];
+
+/// What makes programs neither ask, page nor colour, nor look for newer versions of themselves.
 const SET: &[(&str, &str)] = &[
     ("DEBIAN_FRONTEND", "noninteractive"),
     ("EDITOR", "true"),
@@ -49,9 +62,12 @@ const SET: &[(&str, &str)] = &[
     ("GIT_PAGER", "cat"),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("NO_COLOR", "1"),
+    ("NO_UPDATE_NOTIFIER", "1"),
     ("PAGER", "cat"),
+    ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
     ("SHELL", "/bin/bash"),
     ("TERM", "dumb"),
+    ("npm_config_update_notifier", "false"),
 ];
 
 /// How commands run: in a sandbox, where they change nothing but what tools may change.
@@ -63,7 +79,23 @@ pub fn sandboxed_processes(
 ) -> SandboxedProcesses {
     let mut profile = sandbox_profile(location, &settings.roots, environment);
     profile.limits = resource_limits(settings.command_limits);
-    SandboxedProcesses::new(profile, options).at_least(settings.weakest_sandbox)
+    let processes = SandboxedProcesses::new(profile, options).at_least(settings.weakest_sandbox);
+    match package_caches(location, settings, environment) {
+        Some(caches) => processes.with_caches(caches),
+        None => processes,
+    }
+}
+
+/// The private caches of package managers, unless there are to be none. A workspace that nothing can be recorded in has none.
+fn package_caches(
+    location: &WorkspaceLocation,
+    settings: &Settings,
+    environment: &BTreeMap<OsString, OsString>,
+) -> Option<PackageCaches> {
+    let is_on = settings.package_caches == PackageCacheMode::Private;
+    let key = is_on.then(|| location.cache_key().ok())??;
+    let (store, home) = (location.cache_store(settings), location.home.as_deref());
+    Some(PackageCaches::new(store, key, &location.directory, home, environment))
 }
 
 /// What a command in this workspace is confined to.
@@ -110,8 +142,12 @@ pub fn create_private_directory(directory: &Path) -> io::Result<()> {
 }
 
 fn command_environment(environment: &BTreeMap<OsString, OsString>) -> BTreeMap<OsString, OsString> {
-    let is_passed_on = |name: &str| PASSED_ON.contains(&name) || name.starts_with("LC_");
-    let own = environment.iter().filter(|(name, _)| name.to_str().is_some_and(is_passed_on));
+    let is_of_system =
+        |value: &OsString| ["/etc", "/usr"].iter().any(|directory| Path::new(value).starts_with(directory));
+    let is_passed_on = |name: &str, value: &OsString| {
+        PASSED_ON.contains(&name) || name.starts_with("LC_") || (CERTIFICATES.contains(&name) && is_of_system(value))
+    };
+    let own = environment.iter().filter(|(name, value)| name.to_str().is_some_and(|name| is_passed_on(name, value)));
     let own = own.map(|(name, value)| (name.clone(), value.clone()));
     own.chain(SET.iter().map(|(name, value)| (name.into(), value.into()))).collect()
 }

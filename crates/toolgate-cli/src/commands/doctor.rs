@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use toolgate_config::{Preset, WORKSPACE_FILE, read_optional, trust};
+use toolgate_config::{PackageCacheMode, Preset, WORKSPACE_FILE, read_optional, trust};
 use toolgate_contract::{EventPayload, GuaranteeLevel, LaunchSpec, MisreadCommand, NetworkAccess, WorkspacePath};
 use toolgate_journal::{RecordedEvent, RunFilter};
 use toolgate_policy::CompiledConfig;
@@ -13,8 +13,9 @@ use toolgate_runtime::CallEgress;
 use toolgate_sandbox::process::requirements;
 use toolgate_sandbox::process::{Enforcement, Profile, Sandbox, SandboxOptions, Tier};
 use toolgate_sandbox::{OpenMethod, Roots, test_host_list};
-use toolgate_workspace::{FULL_WARNING, Stores, WorkspaceError, sandbox_profile};
+use toolgate_workspace::{FULL_WARNING, Stores, WorkspaceError, create_private_directory, sandbox_profile};
 
+use super::caches::in_words;
 use super::sandbox::restricted_paths;
 use super::{Invocation, block_on, policy::holds};
 use crate::exit::Exit;
@@ -43,6 +44,7 @@ impl DoctorArgs {
             Ok(compiled) => {
                 checks.push(store(invocation, &compiled));
                 checks.extend(misread_commands(invocation));
+                checks.push(package_caches(invocation, &compiled));
                 checks.extend(policy(invocation, &compiled)?);
                 checks.extend(commands(invocation, compiled)?);
             }
@@ -125,6 +127,28 @@ fn misread_commands(invocation: &Invocation) -> Option<DoctorCheck> {
     (!told.is_empty()).then(|| {
         partly("misread commands", format!("read as commands that change nothing: {}", told.join("; ")), remedy)
     })
+}
+
+/// Checks that package managers have a place for their caches, and says how much is there.
+fn package_caches(invocation: &Invocation, compiled: &CompiledConfig) -> DoctorCheck {
+    const NAME: &str = "package caches";
+    let (location, settings) = (&invocation.location, &compiled.settings);
+    if settings.package_caches == PackageCacheMode::Off {
+        return held(NAME, "none that last, as `caches.packages = \"off\"`");
+    }
+    let directory = location.config.caches();
+    if let Err(error) = create_private_directory(&directory) {
+        let remedy =
+            format!("Make {} writable. Commands work without caches of their own meanwhile.", directory.display());
+        return partly(NAME, format!("{} can't be used: {error}", directory.display()), remedy);
+    }
+    let stored = location.cache_key().ok().and_then(|key| location.cache_store(settings).stored(&key));
+    let (bytes, quota) = (stored.map_or(0, |stored| stored.bytes()), settings.cache_quota_bytes);
+    let found = format!("{} of at most {} in this workspace", in_words(bytes), in_words(quota));
+    match bytes > quota {
+        true => partly(NAME, found, "Run `toolgate caches clear`, or wait: the largest are removed within a day."),
+        false => held(NAME, found),
+    }
 }
 
 fn signature(invocation: &Invocation) -> DoctorCheck {

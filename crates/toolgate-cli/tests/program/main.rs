@@ -27,6 +27,7 @@ mod ordinary_user;
 mod ordinary_work;
 mod other_projects;
 mod overlay;
+mod package_managers;
 mod policy;
 mod quarantine;
 mod record;

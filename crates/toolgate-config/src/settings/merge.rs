@@ -40,6 +40,8 @@ pub fn merge(
         fetch_bytes: FETCH_BODY_BYTES.merge(layers, warnings),
         durability: AUDIT_DURABILITY.merge(layers, warnings),
         undo_quota_bytes: UNDO_QUOTA_BYTES.merge(layers, warnings),
+        package_caches: CACHES_PACKAGES.merge(layers, warnings),
+        cache_quota_bytes: CACHES_QUOTA_BYTES.merge(layers, warnings),
         secret_names: REDACT_NAMES.merge(layers, warnings).into_iter().collect(),
         unknown_commands: COMMANDS_UNKNOWN.merge(layers, warnings),
         overlay: COMMANDS_OVERLAY.merge(layers, warnings),

@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{Durability, sha256};
+use toolgate_contract::Durability;
 
 use super::entry::hash_text;
 use crate::directory::DirectoryHandle;
 use crate::hex::{self, Hash};
-use crate::workspace_identity::directory_identity;
+use crate::workspace_identity::workspace_key;
 use crate::{JournalError, SigningKey};
 
 /// The largest head that is read.
@@ -57,8 +57,7 @@ pub(super) struct HeadDirectory {
 impl HeadDirectory {
     /// The head of the workspace that has this state directory.
     pub(super) fn of(directory: &Path, key: &SigningKey, state: &DirectoryHandle) -> Result<Self, JournalError> {
-        let identity = directory_identity(state)?;
-        let name = format!("{}.json", &sha256(&identity)[..32]);
+        let name = format!("{}.json", workspace_key(state)?);
         Ok(Self { directory: directory.to_owned(), name, key: key.clone() })
     }
 

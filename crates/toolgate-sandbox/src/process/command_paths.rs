@@ -38,7 +38,7 @@ pub(super) struct CommandPaths {
     pub(super) writable: Vec<PathBuf>,
     /// Paths that other commands can change, and this one can only read.
     pub(super) read_only: Vec<PathBuf>,
-    /// Directories of its own, which it can change too.
+    /// Directories of its own, and caches that it shares with other commands, which it can change too.
     pub(super) own: Vec<PathBuf>,
     /// Paths that it can read although they are inside of a hidden directory.
     pub(super) shown: Vec<PathBuf>,
@@ -71,16 +71,18 @@ impl CommandPaths {
         let mounted = spec.substitutes.iter().filter(|_| mount != WorkspaceMount::Staged);
         let with_decoys: Vec<WorkspacePath> =
             spec.hidden.iter().filter(|place| !substituted.contains(place)).cloned().collect();
-        let (writable, read_only) = match mount {
-            WorkspaceMount::ReadOnly => (granted, profile.writable.clone()),
+        let caches = profile.caches.clone();
+        let (writable, read_only, own, caches_shown) = match mount {
+            WorkspaceMount::ReadOnly => (granted, profile.writable.clone(), spec.own.clone(), caches),
             WorkspaceMount::Writable | WorkspaceMount::Staged => {
-                ([profile.writable.clone(), granted].concat(), Vec::new())
+                let writable = [profile.writable.clone(), granted].concat();
+                (writable, Vec::new(), [spec.own.clone(), caches].concat(), Vec::new())
             }
         };
         Ok(Self {
             writable,
-            own: spec.own.clone(),
-            shown: [&profile.shown[..], &spec.read_only, &read_only].concat(),
+            own,
+            shown: [&profile.shown[..], &spec.read_only, &read_only, &caches_shown].concat(),
             read_only,
             secret: [profile.secret.clone(), located(&with_decoys)].concat(),
             substitutes: mounted

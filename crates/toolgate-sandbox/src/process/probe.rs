@@ -60,6 +60,7 @@ fn plain_profile() -> Profile {
     Profile {
         readable: Profile::system(),
         writable: Vec::new(),
+        caches: Vec::new(),
         shown: Vec::new(),
         home: None,
         masked: vec![PathBuf::from("/etc/shadow"), PathBuf::from("/etc/ssl/private")],

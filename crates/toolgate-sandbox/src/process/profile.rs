@@ -19,6 +19,9 @@ pub struct Profile {
     pub readable: Readable,
     /// Directories and files that can be changed.
     pub writable: Vec<PathBuf>,
+    /// Directories beside those that commands share and can change, and that last: the private caches of package managers.
+    /// Changes in them are never staged. A command that only reads can't change them either.
+    pub caches: Vec<PathBuf>,
     /// Paths that can be read although they are inside of a hidden directory. Those that don't exist are skipped.
     pub shown: Vec<PathBuf>,
     /// The person's home, which is hidden apart from what is listed.
@@ -135,6 +138,7 @@ impl Profile {
         Self {
             readable: Self::system(),
             writable: vec![workspace.to_owned()],
+            caches: Vec::new(),
             shown: git_directory::outside_of(workspace).into_iter().collect(),
             home: home.map(|path| HomeDirectory { path: path.to_owned(), shown }),
             masked: masked.collect(),

@@ -1,18 +1,22 @@
 //! Commands in one workspace: each runs in a sandbox of its own, made by one zygote, under the workspace's profile. Tools
 //! and `toolgate sandbox` launch theirs through the same value.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::OnceCell;
 use toolgate_contract::{BoxFuture, ChildProcess, LaunchSpec, NetworkAccess, ProcessLauncher, ToolError};
 
+use crate::caches::PackageCaches;
 use crate::files::overlay_changes;
 use crate::process::{Child, Profile, Sandbox, SandboxError, SandboxOptions, Tier, requirements};
 
 /// Runs commands confined to a profile. The sandbox is made when the first command comes.
 pub struct SandboxedProcesses {
     profile: Profile,
+    /// The private caches of package managers; none if they aren't kept.
+    caches: Option<Arc<PackageCaches>>,
     options: SandboxOptions,
     /// The weakest tier that is accepted.
     weakest: Tier,
@@ -24,7 +28,15 @@ pub struct SandboxedProcesses {
 impl SandboxedProcesses {
     /// Commands confined to this profile.
     pub fn new(profile: Profile, options: SandboxOptions) -> Self {
-        Self { profile, options, weakest: Tier::Bubblewrap, sandbox: OnceCell::new(), open: OnceCell::new() }
+        let (sandbox, open) = (OnceCell::new(), OnceCell::new());
+        Self { profile, caches: None, options, weakest: Tier::Bubblewrap, sandbox, open }
+    }
+
+    /// Gives commands private caches of package managers.
+    #[must_use]
+    pub fn with_caches(mut self, caches: PackageCaches) -> Self {
+        self.caches = Some(Arc::new(caches));
+        self
     }
 
     /// Accepts no tier weaker than this one. Landlock alone is weaker than policy assumes, so configuration has to accept it.
@@ -49,7 +61,19 @@ impl SandboxedProcesses {
         if sandbox.tier() != Tier::Namespaces && matches!(spec.network, NetworkAccess::Listed(_)) {
             spec.network = NetworkAccess::Off;
         }
-        sandbox.launch(&self.profile, &spec).await
+        let profile = if spec.unsandboxed { Cow::Borrowed(&self.profile) } else { self.profile(&spec).await };
+        sandbox.launch(&profile, &spec).await
+    }
+
+    /// What a confined command is confined to. Where there can be no caches, it works without.
+    async fn profile(&self, spec: &LaunchSpec) -> Cow<'_, Profile> {
+        let Some(caches) = &self.caches else { return Cow::Borrowed(&self.profile) };
+        let (caches, command) = (Arc::clone(caches), words(spec));
+        // Mirroring a large cache for the first time takes seconds.
+        match tokio::task::spawn_blocking(move || caches.prepare(&command)).await {
+            Ok(Ok(access)) => Cow::Owned(access.added_to(self.profile.clone())),
+            Ok(Err(_)) | Err(_) => Cow::Borrowed(&self.profile),
+        }
     }
 
     /// The sandbox that confined commands run in.
@@ -60,7 +84,8 @@ impl SandboxedProcesses {
     /// Makes the sandbox and checks what it enforces, since policy judges commands on that assumption.
     async fn make(&self) -> Result<Sandbox, SandboxError> {
         let sandbox = Sandbox::new(self.options.clone()).await?;
-        requirements::check(&sandbox.prepare(&self.profile, &LaunchSpec::shell("")).await?, self.weakest)?;
+        let spec = LaunchSpec::shell("");
+        requirements::check(&sandbox.prepare(&*self.profile(&spec).await, &spec).await?, self.weakest)?;
         self.profile.staging.as_deref().into_iter().for_each(overlay_changes::sweep);
         Ok(sandbox)
     }
@@ -69,6 +94,15 @@ impl SandboxedProcesses {
         let options = SandboxOptions { tier: Some(Tier::Open), warm: 0, ..self.options.clone() };
         self.open.get_or_try_init(|| Sandbox::new(options)).await
     }
+}
+
+/// All words of a command, also where it isn't a line for a shell.
+fn words(spec: &LaunchSpec) -> String {
+    let arguments = spec.arguments.iter().map(|argument| argument.to_string_lossy());
+    [spec.program.to_string_lossy()]
+        .into_iter()
+        .chain(arguments)
+        .fold(spec.command.clone(), |line, word| line + " " + &word)
 }
 
 impl ProcessLauncher for SandboxedProcesses {

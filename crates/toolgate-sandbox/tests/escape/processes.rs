@@ -1,5 +1,6 @@
 //! Attacks by a process that runs confined.
 
+mod caches;
 mod decoys;
 mod environment;
 mod files;
