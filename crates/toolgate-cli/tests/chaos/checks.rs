@@ -56,15 +56,11 @@ pub(crate) fn meets_protected(before: &Tree, wanted: &TreeDiff, is_in_place: boo
 }
 
 /// Whether a script copies a directory of which commands see nothing, or one that holds such a directory: the copy is empty
-/// there.
-pub(crate) fn copies_hidden(before: &Tree, script: &[Mutation], is_root: bool) -> bool {
-    let copied = |mutation: &Mutation| match mutation {
-        Mutation::Copy(from, _) => Some(from.clone()),
-        _ => None,
-    };
-    script.iter().filter_map(copied).any(|from| {
-        let is_in_copy = |path: &TreePath| *path == from || path.is_in(&from) || from.is_in(path);
-        before.iter().any(|(path, node)| is_hidden(path, node, is_root) && is_in_copy(path))
+/// there. Git reads its whole worktree, and fails where it can't enter a directory; an empty one is no fault.
+pub(crate) fn reads_hidden(before: &Tree, script: &[Mutation], is_root: bool) -> bool {
+    script.iter().filter_map(Mutation::reads).any(|read| {
+        let is_read = |path: &TreePath| path == read || path.is_in(read) || read.is_in(path);
+        before.iter().any(|(path, node)| is_hidden(path, node, is_root) && is_read(path))
     })
 }
 
