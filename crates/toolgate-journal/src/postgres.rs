@@ -12,11 +12,11 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use postgres::config::Host;
-use postgres::error::SqlState;
-use postgres::{Config, Row};
+use tokio_postgres::config::Host;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Config, Row};
 
-use self::connection::PostgresConnection;
+use self::connection::{PostgresConnection, SilentServer};
 use self::tls::TlsSettings;
 use crate::rows::{self, FromRow, SqlRow, SqlValue};
 use crate::task_table::{TaskTable, take_statement};
@@ -34,7 +34,8 @@ type BoxError = Box<dyn Error + Send + Sync>;
 /// The store for many hosts, and the inbox that they share.
 ///
 /// `sslmode` and `sslrootcert` in the URL say whether the connection is encrypted and how the server proves who it is, as
-/// for PostgreSQL's own clients: `sslmode=verify-full&sslrootcert=/etc/ssl/database-ca.pem`.
+/// for PostgreSQL's own clients: `sslmode=verify-full&sslrootcert=/etc/ssl/database-ca.pem`. `sslcert` and `sslkey` name
+/// the certificate and the key by which this client proves who it is.
 pub struct PostgresStore {
     config: Config,
     tls: TlsSettings,
@@ -102,6 +103,11 @@ impl PostgresStore {
                 none => none.insert(self.open()?),
             };
             match work(connection) {
+                // A new connection wouldn't be answered either, and would be waited for as long.
+                Err(failure) if failure.is::<SilentServer>() => {
+                    *held = None;
+                    Err(self.failed(failure))
+                }
                 Err(failure) if is_lost(&failure) => {
                     *held = None;
                     work(held.insert(self.open()?)).map_err(|failure| self.failed(failure))
@@ -240,9 +246,9 @@ impl SqlRow for Row {
     }
 }
 
-/// Whether the connection is lost, as opposed to a refused statement.
+/// Whether the connection is lost or the server doesn't answer, as opposed to a refused statement.
 fn is_lost(failure: &BoxError) -> bool {
-    let Some(error) = failure.downcast_ref::<postgres::Error>() else { return false };
+    let Some(error) = failure.downcast_ref::<tokio_postgres::Error>() else { return failure.is::<SilentServer>() };
     let ended = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::IDLE_SESSION_TIMEOUT];
     error.is_closed()
         || error.code().is_some_and(|code| ended.contains(code))
@@ -252,7 +258,7 @@ fn is_lost(failure: &BoxError) -> bool {
 /// Describes the error in one line. Of the server's answer it uses only the message: details may show the contents of
 /// rows.
 fn in_one_line(failure: BoxError) -> BoxError {
-    let Some(error) = failure.downcast_ref::<postgres::Error>() else { return failure };
+    let Some(error) = failure.downcast_ref::<tokio_postgres::Error>() else { return failure };
     match (error.as_db_error(), error.source()) {
         (Some(answer), _) => format!("PostgreSQL says: {}", answer.message()).into(),
         (None, Some(source)) => format!("{error}: {source}").into(),

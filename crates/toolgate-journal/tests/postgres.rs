@@ -22,7 +22,8 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
 use toolgate_journal::{
-    EventStore, Inbox, Indexer, JournalError, Lease, NewTask, PostgresStore, RecordedEvent, RunOptions, Task, TaskState,
+    EventStore, Inbox, Indexer, JournalError, Lease, NewTask, PostgresStore, RecordedEvent, RunFilter, RunOptions,
+    Task, TaskState,
 };
 
 use crate::cluster::Cluster;
@@ -264,4 +265,18 @@ fn the_password_is_never_shown() {
         let error = PostgresStore::connect(&url).unwrap_err();
         assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
     }
+}
+
+#[test]
+fn a_server_that_is_connected_and_silent_is_given_up_and_used_again_when_it_answers() {
+    let cluster = Cluster::start();
+    let store = PostgresStore::connect(&format!("{}&connect_timeout=1", cluster.database("frozen"))).unwrap();
+    let frozen = cluster.freeze();
+    for when in ["a connection that is open", "a new connection"] {
+        let error = store.runs(&RunFilter::default()).unwrap_err();
+        assert!(matches!(error, JournalError::Unavailable { .. }), "{when}: {error}");
+        assert!(error.to_string().contains("didn't answer within 11 seconds"), "{when}: {error}");
+    }
+    drop(frozen);
+    assert_eq!(store.runs(&RunFilter::default()).unwrap(), []);
 }

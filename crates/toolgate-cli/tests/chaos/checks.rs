@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::hold;
 use crate::mutation::Mutation;
 use crate::reply::{Names, Reply, Settled};
-use crate::tree::{Node, Tree, TreeDiff, diff};
+use crate::tree::{Kind, Node, Tree, TreeDiff, diff};
 use crate::tree_path::TreePath;
 use crate::violation::Violation;
 
@@ -44,28 +44,44 @@ fn is_protected(path: &TreePath, node: &Node, is_in_place: bool, is_root: bool) 
     path.0.ends_with(b".git/hooks") || is_configuration || is_hidden(path, node, is_root)
 }
 
-/// Whether a command meets what no sandbox lets it change: git's hooks and, in place, its configuration, and directories
-/// that can't be searched for secrets. It is told so by the kernel and fails, so what it would do without Toolgate says
-/// nothing.
+/// Names of files that hold secrets.
+const SECRETS: [&[u8]; 2] = [b".env", b".envrc"];
+
+/// Files that hold secrets, and what links of such names lead to: a command sees a decoy there, which can't be written. Policy
+/// refuses most commands that name such a file, but not those that it can't read.
+fn secrets(before: &Tree) -> impl Iterator<Item = TreePath> {
+    let found = before.iter().filter(|(path, _)| SECRETS.contains(&path.name()));
+    found.flat_map(|(path, node)| {
+        let target = match &node.kind {
+            Kind::Link(target) => Some(path.parent().map_or(TreePath(target.clone()), |parent| parent.join(target))),
+            _ => None,
+        };
+        [Some(path.clone()), target].into_iter().flatten()
+    })
+}
+
+/// Whether a command meets what no sandbox lets it change: files that hold secrets, git's hooks and, in place, its
+/// configuration, and directories that can't be searched for secrets. It is told so by the kernel and fails, so what it
+/// would do without Toolgate says nothing.
 pub(crate) fn meets_protected(before: &Tree, wanted: &TreeDiff, is_in_place: bool, is_root: bool) -> bool {
     let is_protected = |(path, node): &(&TreePath, &Node)| is_protected(path, node, is_in_place, is_root);
-    before.iter().filter(is_protected).any(|(protected, _)| {
-        let meets = |path: &TreePath| path == protected || protected.is_in(path) || path.is_in(protected);
+    let protected = before.iter().filter(is_protected).map(|(path, _)| path.clone());
+    protected.chain(secrets(before)).any(|protected| {
+        let meets = |path: &TreePath| *path == protected || protected.is_in(path) || path.is_in(&protected);
         wanted.keys().any(meets)
     })
 }
 
-/// Whether a script copies a directory of which commands see nothing, or one that holds such a directory: the copy is empty
-/// there.
-pub(crate) fn copies_hidden(before: &Tree, script: &[Mutation], is_root: bool) -> bool {
-    let copied = |mutation: &Mutation| match mutation {
-        Mutation::Copy(from, _) => Some(from.clone()),
-        _ => None,
-    };
-    script.iter().filter_map(copied).any(|from| {
-        let is_in_copy = |path: &TreePath| *path == from || path.is_in(&from) || from.is_in(path);
-        before.iter().any(|(path, node)| is_hidden(path, node, is_root) && is_in_copy(path))
-    })
+/// Whether a script copies something of which commands see nothing, or a directory that holds such a thing: the copy is
+/// another one. Git reads its whole worktree, and fails where it can't enter a directory; an empty one is no fault.
+pub(crate) fn reads_hidden(before: &Tree, script: &[Mutation], is_root: bool) -> bool {
+    let is_hidden = |(path, node): &(&TreePath, &Node)| is_hidden(path, node, is_root);
+    let hidden = before.iter().filter(is_hidden).map(|(path, _)| path.clone());
+    let hidden: Vec<TreePath> = hidden.chain(secrets(before)).collect();
+    script
+        .iter()
+        .filter_map(Mutation::reads)
+        .any(|read| hidden.iter().any(|path| path == read || path.is_in(read) || read.is_in(path)))
 }
 
 /// Whether a script links a file from one mount of the sandbox into another, which the kernel refuses: directories above what

@@ -48,6 +48,18 @@ const GIT: &str = "git -c user.name=a -c user.email=a@example.com -c init.defaul
 const DATES: &str = "GIT_AUTHOR_DATE='1700000000 +0000' GIT_COMMITTER_DATE='1700000000 +0000'";
 
 impl Mutation {
+    /// The directory that it reads with everything in it.
+    pub(crate) fn reads(&self) -> Option<&TreePath> {
+        match self {
+            Self::Copy(from, _) => Some(from),
+            Self::GitCommit(repository, _) | Self::GitCommitAll(repository, _) | Self::GitBranch(repository, _) => {
+                Some(repository)
+            }
+            Self::GitReset(repository) | Self::GitCollectGarbage(repository) => Some(repository),
+            _ => None,
+        }
+    }
+
     /// The words of bash.
     pub(crate) fn script(&self) -> String {
         let in_parent = |path: &TreePath, act: String| match path.parent() {
@@ -68,7 +80,8 @@ impl Mutation {
             Self::MakeDirectory(path) => format!("mkdir -p {}", path.quoted()),
             Self::Remove(path) => format!("rm -rf {}", path.quoted()),
             Self::RemoveDirectory(path) => format!("rmdir {}", path.quoted()),
-            Self::Move(from, to) => format!("mv -T {} {}", from.quoted(), to.quoted()),
+            // Without `-f` it asks on a terminal.
+            Self::Move(from, to) => format!("mv -fT {} {}", from.quoted(), to.quoted()),
             // `cp` would open a pipe that is there, or in the directory that it copies into.
             Self::Copy(from, to) => format!(
                 "[ -n \"$(find -L {to} -type p 2>/dev/null)\" ] || cp -aT {} {to}",

@@ -222,6 +222,12 @@ fn a_place_that_policy_denies_is_kept_aside_and_nothing_else_is_lost() {
     assert_eq!(std::fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o700);
 }
 
+/// Whether a command that still runs has made this file.
+fn is_in_layer(world: &World, name: &str) -> bool {
+    let layers = std::fs::read_dir(world.workspace().join(".toolgate/layers")).into_iter().flatten().flatten();
+    layers.into_iter().any(|layer| layer.path().join("changes-0").join(name).exists())
+}
+
 #[test]
 fn what_somebody_else_changed_meanwhile_stays_theirs() {
     let world = World::new().file("a.txt", "one\n").file("b.txt", "one\n").file("gone.txt", "x");
@@ -231,12 +237,7 @@ fn what_somebody_else_changed_meanwhile_stays_theirs() {
     let mut command = world.command(PROGRAM);
     command.args(["--json", "call", "--approve", "shell", &args]).stdout(std::process::Stdio::piped());
     let child = command.spawn().unwrap();
-    let layers = world.workspace().join(".toolgate/layers");
-    let has_started = || {
-        let entries = std::fs::read_dir(&layers).into_iter().flatten().flatten();
-        entries.into_iter().any(|entry| entry.path().join("changes-0/started").exists())
-    };
-    wait_until("the command has started", has_started);
+    wait_until("the command has started", || is_in_layer(&world, "started"));
     world.put(&world.workspace().join("a.txt"), "theirs\n");
     world.put(&world.workspace().join("gone.txt"), "theirs\n");
     // The command sees new files of others below its layer.
@@ -247,6 +248,26 @@ fn what_somebody_else_changed_meanwhile_stays_theirs() {
     assert_eq!((world.read("b.txt").as_str(), world.read("c.txt").as_str()), ("mine\n", "new\n"), "{reply}");
     let aside = reply["payload"]["changes"]["kept_aside"].to_string();
     assert!(aside.contains("a.txt") && aside.contains("gone.txt") && aside.contains("another program"), "{reply}");
+}
+
+#[test]
+fn a_repository_that_somebody_else_makes_where_a_command_writes_a_file_stays_whole() {
+    let world = World::new().file("repo/f", "one\n");
+    let command = "echo mine > repo/inner; touch started; until ls | grep -q ^seen; do sleep 0.05; done";
+    let args = json!({ "command": command, "timeout_seconds": 300 }).to_string();
+    let mut program = world.command(PROGRAM);
+    program.args(["--json", "call", "--approve", "shell", &args]).stdout(std::process::Stdio::piped());
+    let child = program.spawn().unwrap();
+    wait_until("the command has started", || is_in_layer(&world, "started"));
+    assert_eq!(world.shell("git init -q repo/inner").code, 0);
+    let made = everything(&world);
+    world.put(&world.workspace().join("seen"), "");
+    let reply: Value = serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap();
+    let mut now = everything(&world);
+    now.retain(|name, _| !["seen", "started"].contains(&name.as_str()));
+    assert_eq!(now, made, "{reply}");
+    let aside = reply["payload"]["changes"]["kept_aside"].to_string();
+    assert!(aside.contains("\"repo/inner\"") && aside.contains("repo/inner/.git/refs"), "{reply}");
 }
 
 #[test]

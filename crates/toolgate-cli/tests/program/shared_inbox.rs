@@ -121,6 +121,18 @@ fn working_once_without_a_server_ends_with_an_error_of_its_own_and_one_warning()
     assert!(said.contains("isn't available") && !said.contains("hunter2"), "{said}");
 }
 
+/// The server is connected and says nothing: its host is frozen, or a firewall drops what it sends.
+#[test]
+fn working_once_with_a_silent_server_ends_with_an_error_of_its_own() {
+    let cluster = Cluster::start();
+    let world = host(&format!("{}&connect_timeout=1", address(&cluster)), REST);
+    let _frozen = cluster.freeze();
+    let ended = worker(&world, &["--once", "--retry-seconds", "2"]).wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(5), "{said}");
+    assert!(said.contains("didn't answer within") && !said.contains("hunter2"), "{said}");
+}
+
 #[test]
 fn a_worker_without_a_server_keeps_trying_until_it_is_back() {
     let cluster = Cluster::start();

@@ -1,12 +1,13 @@
-//! The address of a database, as PostgreSQL's own clients take it: a URL, or `key=value` pairs. `sslmode` and `sslrootcert`
-//! are read here, as the client library knows only a part of their values; the library reads the rest.
+//! The address of a database, as PostgreSQL's own clients take it: a URL, or `key=value` pairs. What is said about
+//! encryption (`sslmode`, `sslrootcert`, `sslcert`, `sslkey`) is read here, as the client library knows only a part of it; the
+//! library reads the rest.
 
 use std::ops::Range;
 
 use percent_encoding::percent_decode_str;
-use postgres::Config;
+use tokio_postgres::Config;
 
-use super::tls::TlsSettings;
+use super::tls::{TlsSettings, TlsValues};
 
 /// Nothing of the address is repeated: it may hold a password.
 const UNREADABLE: &str = "the database's address can't be read; write it as `postgres://user:password@host/database`";
@@ -14,30 +15,28 @@ const UNREADABLE: &str = "the database's address can't be read; write it as `pos
 /// Reads an address.
 pub(super) fn parse(address: &str) -> Result<(Config, TlsSettings), String> {
     let is_url = ["postgres://", "postgresql://"].iter().any(|scheme| address.starts_with(scheme));
-    let (rest, [mode, authorities]) = match is_url {
+    let (rest, values) = match is_url {
         true => of_url(address),
         false => of_pairs(address),
     }
     .ok_or(UNREADABLE)?;
     let mut config: Config = rest.parse().map_err(|_| UNREADABLE)?;
-    let tls = TlsSettings::new(mode.as_deref(), authorities)?;
+    let tls = TlsSettings::new(values)?;
     config.ssl_mode(tls.mode);
     Ok((config, tls))
 }
 
-/// The values of `sslmode` and `sslrootcert`, if they are given.
-type TlsValues = [Option<String>; 2];
-
 fn place_of<'a>(values: &'a mut TlsValues, key: &str) -> Option<&'a mut Option<String>> {
-    let [mode, authorities] = values;
     match key {
-        "sslmode" => Some(mode),
-        "sslrootcert" => Some(authorities),
+        "sslmode" => Some(&mut values.sslmode),
+        "sslrootcert" => Some(&mut values.sslrootcert),
+        "sslcert" => Some(&mut values.sslcert),
+        "sslkey" => Some(&mut values.sslkey),
         _ => None,
     }
 }
 
-/// Takes the two values out of a URL's query.
+/// Takes what is about encryption out of a URL's query.
 fn of_url(url: &str) -> Option<(String, TlsValues)> {
     // A `?` before the `@` belongs to the password.
     let credentials = url.find('@').unwrap_or(0);
@@ -57,7 +56,7 @@ fn of_url(url: &str) -> Option<(String, TlsValues)> {
     Some((format!("{}{separator}{}", &url[..start], rest.join("&")), values))
 }
 
-/// Takes the two values out of `key=value` pairs. A value may be quoted, and a backslash takes the next character as it is.
+/// Takes what is about encryption out of `key=value` pairs. A value may be quoted, and a backslash takes the next character as it is.
 fn of_pairs(pairs: &str) -> Option<(String, TlsValues)> {
     let (mut values, mut rest, mut place) = (TlsValues::default(), String::new(), 0);
     while let Some(start) = find_from(pairs, place, |character| !character.is_whitespace()) {
@@ -98,7 +97,7 @@ fn find_from(text: &str, place: usize, is_it: impl Fn(char) -> bool) -> Option<u
 
 #[cfg(test)]
 mod tests {
-    use postgres::config::SslMode;
+    use tokio_postgres::config::SslMode;
 
     use super::*;
 
@@ -110,7 +109,8 @@ mod tests {
             r"user=ada sslmode=verify-full password = secret host=host sslrootcert='/etc/my ca.pem' dbname=tasks connect_timeout=3",
             r"user=ada password=secret host=host dbname=tasks connect_timeout=3 sslrootcert=/etc/my\ ca.pem",
         ];
-        let expected = TlsSettings::new(Some("verify-full"), Some("/etc/my ca.pem".into())).unwrap();
+        let (sslmode, sslrootcert) = (Some("verify-full".into()), Some("/etc/my ca.pem".into()));
+        let expected = TlsSettings::new(TlsValues { sslmode, sslrootcert, ..TlsValues::default() }).unwrap();
         for address in same {
             let (config, tls) = parse(address).unwrap();
             assert_eq!(tls, expected, "{address}");
@@ -144,6 +144,9 @@ mod tests {
             ("postgres://ada@host/tasks?sslmode=verify", "sslmode"),
             ("postgres://ada@host/tasks?sslmode=prefer&sslrootcert=ca.pem", "verify-full"),
             ("postgres://ada@host/tasks?sslmode=disable&sslrootcert=ca.pem", "verify-full"),
+            ("postgres://ada@host/tasks?sslcert=me.pem", "belong together"),
+            ("postgres://ada@host/tasks?sslmode=verify-full&sslkey=me.key", "belong together"),
+            ("postgres://ada@host/tasks?sslmode=disable&sslcert=me.pem&sslkey=me.key", "sslmode=disable"),
             ("postgres://ada@host/tasks?sslmode", "can't be read"),
             ("user=ada password='secret", "can't be read"),
             ("user=ada sslmode", "can't be read"),

@@ -2,8 +2,9 @@
 //! moment and run different versions, so the tables are migrated under a lock, and never by a program older than they
 //! are.
 
-use postgres::Client;
+use tokio_postgres::Client;
 
+use super::connection::ServerAnswers;
 use super::{BoxError, LOCKS};
 
 /// The migrations from one schema version to the next, in order. Never change one; add another. Ids are compared byte
@@ -52,17 +53,17 @@ const MIGRATIONS: &[&str] = &[
 ];
 
 /// Migrates the tables to the latest version.
-pub(super) fn migrate(client: &mut Client) -> Result<(), BoxError> {
-    let mut transaction = client.transaction()?;
-    transaction.query("SELECT pg_advisory_xact_lock($1, 0)", &[&LOCKS])?;
+pub(super) fn migrate(client: &mut Client, answers: &ServerAnswers) -> Result<(), BoxError> {
+    let transaction = answers.wait(client.transaction())?;
+    answers.wait(transaction.query("SELECT pg_advisory_xact_lock($1, 0)", &[&LOCKS]))?;
     // Checked first, because even `IF NOT EXISTS` needs the right to create tables, which some hosts may lack.
-    let exists: bool = transaction.query_one("SELECT to_regclass('store_version') IS NOT NULL", &[])?.get(0);
-    if !exists {
-        transaction.batch_execute(
+    let exists = answers.wait(transaction.query_one("SELECT to_regclass('store_version') IS NOT NULL", &[]))?;
+    if !exists.get::<_, bool>(0) {
+        answers.wait(transaction.batch_execute(
             "CREATE TABLE store_version (version BIGINT NOT NULL); INSERT INTO store_version VALUES (0)",
-        )?;
+        ))?;
     }
-    let version: i64 = transaction.query_one("SELECT version FROM store_version", &[])?.get(0);
+    let version: i64 = answers.wait(transaction.query_one("SELECT version FROM store_version", &[]))?.get(0);
     let missing = usize::try_from(version).ok().and_then(|version| MIGRATIONS.get(version..)).ok_or_else(|| {
         let known = MIGRATIONS.len();
         format!(
@@ -70,11 +71,11 @@ pub(super) fn migrate(client: &mut Client) -> Result<(), BoxError> {
         )
     })?;
     for migration in missing {
-        transaction.batch_execute(migration)?;
+        answers.wait(transaction.batch_execute(migration))?;
     }
     if !missing.is_empty() {
         let version = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
-        transaction.execute("UPDATE store_version SET version = $1", &[&version])?;
+        answers.wait(transaction.execute("UPDATE store_version SET version = $1", &[&version]))?;
     }
-    Ok(transaction.commit()?)
+    answers.wait(transaction.commit())
 }

@@ -68,6 +68,20 @@ impl Cluster {
         self.call("pg_ctl", &["stop", "--wait", "--silent", "--mode=immediate"]);
     }
 
+    /// Stops the server's processes where they are, until what this returns is dropped: connections stay, new ones are
+    /// accepted by the kernel, and nobody answers.
+    #[allow(dead_code, reason = "only some of the tests that use a server freeze it")]
+    pub(crate) fn freeze(&self) -> FrozenServer {
+        let file = fs::read_to_string(self.directory.path().join("data/postmaster.pid")).unwrap();
+        let server = file.lines().next().unwrap().to_owned();
+        // It goes first, so that it starts no other process meanwhile.
+        signal("STOP", std::slice::from_ref(&server));
+        let children = fs::read_to_string(format!("/proc/{server}/task/{server}/children")).unwrap();
+        let children: Vec<String> = children.split_whitespace().map(str::to_owned).collect();
+        signal("STOP", &children);
+        FrozenServer { processes: children.into_iter().chain([server]).collect() }
+    }
+
     /// Creates a database, and returns its URL.
     pub(crate) fn database(&self, name: &str) -> String {
         self.execute("postgres", &format!("CREATE DATABASE {name}"));
@@ -107,6 +121,21 @@ impl Cluster {
         command.current_dir(self.directory.path()).stdin(Stdio::null());
         command
     }
+}
+
+/// A server whose processes are stopped.
+pub(crate) struct FrozenServer {
+    processes: Vec<String>,
+}
+
+impl Drop for FrozenServer {
+    fn drop(&mut self) {
+        signal("CONT", &self.processes);
+    }
+}
+
+fn signal(name: &str, processes: &[String]) {
+    assert!(Command::new("kill").arg(format!("-{name}")).args(processes).status().unwrap().success());
 }
 
 impl Drop for Cluster {

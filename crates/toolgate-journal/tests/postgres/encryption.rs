@@ -101,6 +101,44 @@ fn an_encrypted_connection_checks_what_its_url_asks_for() {
     }
 }
 
+/// Whoever comes from the network proves who it is by a certificate alone.
+#[test]
+fn a_client_proves_who_it_is_by_its_certificate() {
+    const ASKS: &str = "-c ssl=on -c ssl_cert_file=server.pem -c ssl_key_file=server.key -c ssl_ca_file=ca.pem";
+    let (files, port) = (TempDir::new().unwrap(), free_port());
+    make_certificates(files.path());
+    for (name, authority) in [("toolgate", "ca"), ("stranger", "other")] {
+        let key = format!("-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout {name}.key");
+        openssl(files.path(), &format!("req {key} -subj /CN=toolgate -out {name}.csr"));
+        let signed = format!("-CA {authority}.pem -CAkey {authority}.key -CAcreateserial -days 30 -extfile names");
+        openssl(files.path(), &format!("x509 -req -in {name}.csr {signed} -out {name}.pem"));
+    }
+    let cluster = encrypting(files.path(), port, ASKS);
+    cluster.put("ca.pem", fs::read(files.path().join("ca.pem")).unwrap());
+    cluster.put("pg_hba.conf", "local all all trust\nhostssl all all 127.0.0.1/32 cert\n");
+    cluster.run();
+    cluster.database("toolgate");
+    let file = |name: &str| files.path().join(name).display().to_string();
+    let as_client = |certificate: &str, key: &str| {
+        let check = format!("?sslmode=verify-full&sslrootcert={}", file("ca.pem"));
+        try_connecting("localhost", port, &format!("{check}&sslcert={}&sslkey={}", file(certificate), file(key)))
+    };
+    assert_eq!(as_client("toolgate.pem", "toolgate.key"), Ok(()));
+    let refused = [
+        ("stranger.pem", "stranger.key", "UnknownCA"),
+        ("toolgate.pem", "stranger.key", "toolgate.pem"),
+        ("toolgate.pem", "missing.key", "missing.key"),
+        ("toolgate.key", "toolgate.key", "no certificate in PEM"),
+        ("toolgate.pem", "toolgate.pem", "no private key in PEM"),
+    ];
+    for (certificate, key, words) in refused {
+        let reason = as_client(certificate, key).unwrap_err();
+        assert!(reason.contains(words), "{certificate}, {key}: {reason}");
+    }
+    let reason = try_connecting("localhost", port, "?sslmode=require").unwrap_err();
+    assert!(reason.contains("certificate"), "without one: {reason}");
+}
+
 #[test]
 fn a_server_that_cannot_encrypt_is_refused_where_encryption_is_required() {
     let port = free_port();

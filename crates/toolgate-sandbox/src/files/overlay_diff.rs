@@ -74,10 +74,10 @@ pub(super) fn compare(
         };
         let is_stale = match &before {
             // Others may work in a directory; but its layer has the old mode, and must not replace one that they set.
-            Some(node) if node.state.is_directory() => {
-                let is_mode = |after: &FileState| after.is_directory() && after.mode != node.state.mode;
-                node.changed > started && after.as_ref().is_some_and(is_mode)
+            Some(node) if node.state.is_directory() && after.as_ref().is_some_and(FileState::is_directory) => {
+                node.changed > started && after.as_ref().is_some_and(|after| after.mode != node.state.mode)
             }
+            // A directory that goes may be one that others made meanwhile, and an empty one has no files that tell.
             Some(node) => node.changed > started && !baseline.is_restored(&candidate.place, node),
             None => after.is_some() && baseline.existed(&candidate.place),
         };

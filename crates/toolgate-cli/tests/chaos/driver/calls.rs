@@ -4,20 +4,22 @@ use serde_json::{Value, json};
 
 use super::{CallFacts, Driver, server_index};
 use crate::checks::{
-    QuarantinedNode, check_settled, check_tool, copies_hidden, crosses_mounts, is_git_bookkeeping, meets_protected,
-    meets_shared_file,
+    QuarantinedNode, check_settled, check_tool, crosses_mounts, is_git_bookkeeping, meets_protected, meets_shared_file,
+    reads_hidden,
 };
 use crate::hold;
 use crate::meaning::{first_line, lines, meaning};
 use crate::mutation::{Mutation, script};
 use crate::operation::{Act, Actor, How};
 use crate::reply::{Reply, texts};
-use crate::tree::{self, Kind, TreeDiff};
+use crate::tree::{self, Kind, Node, TreeDiff};
 use crate::tree_path::TreePath;
 use crate::violation::Violation;
 
 /// Longer than any command here takes.
 const PATIENCE_MS: u64 = 120_000;
+/// The longest line, in bytes, that is written on a command line.
+const MOST_ARGUMENT: usize = 50_000;
 
 impl Driver {
     /// A person's script.
@@ -55,7 +57,7 @@ impl Driver {
         let is_root = self.world.setting.is_root;
         let is_told_otherwise = meets_protected(&self.tree, &wanted, is_in_place, is_root)
             || crosses_mounts(&self.tree, mutations, is_in_place, is_root)
-            || copies_hidden(&self.tree, mutations, is_root)
+            || reads_hidden(&self.tree, mutations, is_root)
             || !is_in_place && meets_shared_file(&self.tree, &wanted);
         (!is_told_otherwise).then_some(wanted)
     }
@@ -105,11 +107,14 @@ impl Driver {
             }
             Act::Edit(path, word) => {
                 let bytes = read(path)?;
-                ("edit", json!({ "path": path.text()?, "find": first_line(&bytes)?, "replace": word }))
+                // The arguments of a program have a limit.
+                let first = first_line(&bytes).filter(|line| line.len() < MOST_ARGUMENT)?;
+                ("edit", json!({ "path": path.text()?, "find": first, "replace": word }))
             }
             Act::Patch(path, word, new) => {
                 let bytes = read(path)?;
-                let (from, to, old) = (path.text()?, new.text()?, first_line(&bytes)?);
+                let old = first_line(&bytes).filter(|line| line.len() < MOST_ARGUMENT)?;
+                let (from, to) = (path.text()?, new.text()?);
                 let update = format!("*** Update File: {from}\n@@\n-{old}\n+{word}\n");
                 let patch = format!("*** Begin Patch\n{update}*** Add File: {to}\n+{word}\n*** End Patch\n");
                 ("patch", json!({ "patch": patch }))
@@ -175,12 +180,19 @@ impl Driver {
         // Git's own files hold times and inodes, which the twin has others of.
         for one in quarantined.iter().filter(|one| !is_git_bookkeeping(&one.path)) {
             let Some(Kind::File(content)) = one.wanted.as_ref().map(|node| &node.kind) else { continue };
-            let shown = self.world.run(&["quarantine", "show", call, &one.written]);
+            let shown = self.world.run(&["quarantine", "show", call, "--", &one.written]);
             let is_same = tree::Content::of(&shown.stdout) == *content;
             let said = crate::world::said(&shown);
             hold!(is_same, NothingIsLost, "What is named as quarantined isn't there: {:?} of {call}; {said}", one.path);
         }
         Ok(())
+    }
+
+    /// Whether the quarantine of a call has this, byte for byte.
+    pub(super) fn is_quarantined(&self, call: &str, path: &TreePath, node: Option<&Node>) -> bool {
+        let Some(Kind::File(content)) = node.map(|node| &node.kind) else { return node.is_some() };
+        let shown = self.world.run(&["quarantine", "show", call, "--", &path.spellings()[0]]);
+        tree::Content::of(&shown.stdout) == *content
     }
 
     /// Keeps what later operations need of a call.

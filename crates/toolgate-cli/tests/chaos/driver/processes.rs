@@ -202,7 +202,9 @@ impl Driver {
         let names = Names::of(&known);
         let quarantined = names.find_all(settled.quarantined.iter().map(|(written, _)| written));
         for (path, (before, after)) in changed {
-            let is_reverted = quarantined.iter().any(|one| one == path || path.is_in(one) || one.is_in(path));
+            let is_named = quarantined.iter().any(|one| one == path || path.is_in(one) || one.is_in(path));
+            // A long list is cut; what isn't named is in quarantine all the same.
+            let is_reverted = is_named || settled.is_cut && self.is_quarantined(&command.call, path, before.as_ref());
             hold!(
                 is_reverted,
                 NothingElseChanged,

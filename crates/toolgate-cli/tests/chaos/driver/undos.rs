@@ -106,7 +106,7 @@ impl Driver {
             return Ok(());
         };
         let force: &[&str] = if is_forced { &["--force"] } else { &[] };
-        let reply = self.world.reply(&[&["quarantine", "release", &call, &one.written], force].concat());
+        let reply = self.world.reply(&[&["quarantine", "release", &call], force, &["--", &one.written]].concat());
         let (before, after) = self.look();
         let changed = tree::diff(&before, &after);
         if reply.is_ok() {
