@@ -28,9 +28,11 @@ use self::slash_command::{HELP, SlashCommand};
 use crate::attach::AttachSocket;
 use crate::commands::{AgentArgs, AgentRun, ChangesArgs, Invocation, OpenedModel, RunObservers, UndoArgs};
 use crate::exit::Exit;
+use crate::output::outln;
 use crate::signals::cancel_on_signal;
 use crate::terminal::{
-    BOLD, DIM, GREEN, RED, RawMode, ReportStyle, Reporter, ScreenStyle, checklist, grouped, paint, plain, print_error,
+    BOLD, DIM, GREEN, RED, RawMode, ReportStyle, Reporter, ScreenStyle, checklist, grouped_count, paint, plain,
+    print_error,
 };
 use crate::workspace::{find_workspace, open_workspace_with};
 
@@ -111,7 +113,7 @@ pub(crate) async fn from_lines(args: AgentArgs, invocation: Invocation) -> Resul
         let Some(agent) = chat.agent.as_mut().filter(|_| !line.trim().is_empty()) else { continue };
         let outcome = agent.say(&line, cancel.clone()).await;
         match outcome.answer() {
-            Some(answer) => anstream::println!("{}", plain(answer)),
+            Some(answer) => outln!("{}", plain(answer)),
             None => chat.report(&outcome),
         }
         finish = outcome.finish;
@@ -185,7 +187,7 @@ impl Chat {
         let tokens = self.reporter.tokens();
         let cost = self.opened.settings.cost(tokens).map(|cost| format!(" · {cost}")).unwrap_or_default();
         let preset = self.workspace.gate.policy().preset();
-        format!("{} tokens{cost} · {preset} · {}", grouped(tokens.total()), plain(&self.opened.name))
+        format!("{}{cost} · {preset} · {}", grouped_count(tokens.total(), "token"), plain(&self.opened.name))
     }
 
     fn redacted(&self, text: &str) -> String {

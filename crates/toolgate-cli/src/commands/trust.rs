@@ -2,10 +2,12 @@
 
 use anyhow::Result;
 use clap::Args;
+use serde_json::json;
 use toolgate_config::{UNTIL_TRUSTED, WORKSPACE_FILE, read_optional, trust};
 
 use super::Invocation;
 use crate::exit::Exit;
+use crate::output::outln;
 use crate::terminal::{BOLD, YELLOW, paint, plain};
 
 /// Trust this workspace: its toolgate.toml as it is now, and its skills.
@@ -24,20 +26,23 @@ impl TrustArgs {
         let (workspace, trusted) = (&invocation.location.directory, invocation.location.config.trusted());
         if self.revoke {
             let was_trusted = trust::revoke(&trusted, workspace)?;
-            anstream::println!("{}", if was_trusted { "No longer trusted." } else { "It was not trusted." });
+            match invocation.json {
+                true => outln!("{}", json!({ "workspace": workspace, "trusted": false, "was_trusted": was_trusted })),
+                false => outln!("{}", if was_trusted { "No longer trusted." } else { "It was not trusted." }),
+            }
             return Ok(Exit::Ok);
         }
         let Some(text) = read_optional(&workspace.join(WORKSPACE_FILE))? else {
             trust::trust(&trusted, workspace, "")?;
-            anstream::println!("Trusted {}. It has no {WORKSPACE_FILE} as yet.", paint(BOLD, workspace.display()));
+            outln!("Trusted {}. It has no {WORKSPACE_FILE} as yet.", paint(BOLD, workspace.display()));
             return Ok(Exit::Ok);
         };
         for now in invocation.location.load()?.warnings.iter().filter_map(|warning| warning.strip_suffix(UNTIL_TRUSTED))
         {
-            anstream::println!("{} {}", paint(YELLOW, "now takes effect:"), plain(now));
+            outln!("{} {}", paint(YELLOW, "now takes effect:"), plain(now));
         }
         trust::trust(&trusted, workspace, &text)?;
-        anstream::println!("Trusted {} as it is now.", paint(BOLD, workspace.join(WORKSPACE_FILE).display()));
+        outln!("Trusted {} as it is now.", paint(BOLD, workspace.join(WORKSPACE_FILE).display()));
         Ok(Exit::Ok)
     }
 }
