@@ -202,6 +202,8 @@ impl TaskWorker for AgentWorker {
         Box::pin(async move {
             let choice = RunChoice { run: None, session: "inbox".into(), front_end: "inbox" };
             let recorded = self.workspace.begin_as(&job.run, &choice)?;
+            // Nobody continues the run while the task is worked on.
+            let _hold = self.workspace.state.hold_run(&recorded.run.id)?;
             let session = recorded
                 .session
                 .approved_by(job.reply_channel.approver())

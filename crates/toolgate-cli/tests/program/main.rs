@@ -41,6 +41,7 @@ mod stopped_calls;
 mod tables;
 mod telegram_server;
 mod terminal;
+mod trust;
 mod two_processes;
 mod undo_steps;
 mod world;

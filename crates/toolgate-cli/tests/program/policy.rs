@@ -133,15 +133,15 @@ fn a_workspace_file_only_tightens_until_it_is_trusted() {
     let reads = |world: &World| world.run(&["policy", "check", "--tool", "read", r#"{"path":"secret.txt"}"#]).code;
     assert_eq!((deletes(&world), reads(&world)), (4, 3), "the deny counts, the looser preset doesn't");
     assert!(world.run(&["call", "list"]).err.contains("toolgate trust"));
-    let said = world.run(&["trust"]);
+    let said = world.run(&["trust", "--yes"]);
     assert!(
-        said.code == 0 && said.out.contains("now takes effect: toolgate.toml: the preset `full`\n"),
+        said.code == 0 && said.out.contains("takes effect once trusted: toolgate.toml: the preset `full`\n"),
         "{said:?}"
     );
     assert_eq!((deletes(&world), reads(&world)), (0, 3));
     world.put(&world.workspace().join("toolgate.toml"), format!("{config}# changed\n"));
     assert_eq!(deletes(&world), 4, "another content is another file");
-    world.run(&["trust"]);
+    world.run(&["trust", "--yes"]);
     assert_eq!(deletes(&world), 0);
     assert_eq!(world.run(&["trust", "--revoke"]).code, 0);
     assert_eq!(deletes(&world), 4);
