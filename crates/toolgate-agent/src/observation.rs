@@ -7,7 +7,7 @@ use std::io::Read;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use toolgate_contract::{ArtifactRef, Artifacts, Reply, ToolError};
+use toolgate_contract::{ArtifactRef, Artifacts, Reply, ToolError, counted};
 use toolgate_dialects::ToolCall;
 use toolgate_redact::Redactor;
 
@@ -112,8 +112,8 @@ fn notes(reply: &Reply) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(cut) = &reply.truncated {
         if let Some(artifact) = &cut.artifact {
-            let (lines, bytes) = (cut.lines, cut.bytes);
-            notes.push(format!("{lines} lines, {bytes} bytes were cut; all of it: artifact {{\"id\":\"{artifact}\"}}"));
+            let (lines, bytes) = (counted(cut.lines, "line"), counted(cut.bytes, "byte"));
+            notes.push(format!("{lines}, {bytes} were cut; all of it: artifact {{\"id\":\"{artifact}\"}}"));
         }
         if let Some(cursor) = &cut.next_cursor {
             notes.push(format!("there is more; continue with \"cursor\": {}", Value::from(cursor.as_str())));

@@ -16,7 +16,7 @@ use tokio::io::AsyncBufReadExt;
 use tokio::sync::mpsc;
 use toolgate_agent::{Agent, AgentOutcome, MessageQueue};
 use toolgate_contract::{Call, CancellationToken, FinishReason};
-use toolgate_journal::Run;
+use toolgate_journal::{Run, RunHold};
 use toolgate_runtime::{NobodyAnswers, NobodyToAsk, NobodyWatches, Session};
 use toolgate_workspace::Workspace;
 
@@ -28,11 +28,13 @@ use self::slash_command::{HELP, SlashCommand};
 use crate::attach::AttachSocket;
 use crate::commands::{AgentArgs, AgentRun, ChangesArgs, Invocation, OpenedModel, RunObservers, UndoArgs};
 use crate::exit::Exit;
+use crate::output::{err, outln};
 use crate::signals::cancel_on_signal;
 use crate::terminal::{
-    BOLD, DIM, GREEN, RED, RawMode, ReportStyle, Reporter, ScreenStyle, checklist, grouped, paint, plain, print_error,
+    BOLD, DIM, ExclusivePrompt, GREEN, RED, RawMode, ReportStyle, Reporter, ScreenStyle, TerminalAnswerer,
+    TerminalApprover, checklist, grouped_count, paint, plain, print_error,
 };
-use crate::workspace::{find_workspace, open_workspace_with};
+use crate::workspace::{find_workspace, open_workspace_with, person_name};
 
 /// Text that is pasted comes in one piece, and isn't taken for keys.
 const BEGIN_PASTES: &str = "\u{1b}[?2004h";
@@ -53,6 +55,8 @@ struct Chat {
     invocation: Invocation,
     workspace: Workspace,
     run: Arc<Run>,
+    /// Keeps other processes from continuing the run meanwhile.
+    _hold: RunHold,
     session: Session,
     opened: OpenedModel,
     agent: Option<Agent>,
@@ -102,16 +106,23 @@ pub(crate) async fn from_lines(args: AgentArgs, invocation: Invocation) -> Resul
         approver: Arc::new(NobodyToAsk),
         answerer: Arc::new(NobodyAnswers),
     };
+    // A terminal that can't move its cursor: the person types whole lines, messages and answers alike.
+    let is_terminal = TerminalApprover::is_possible();
+    let observers = if is_terminal { asked_by_lines(observers, &reporter) } else { observers };
     let mut chat = Chat::open(args, invocation, reporter, observers).await?;
     let cancel = CancellationToken::new();
     cancel_on_signal(cancel.clone(), || {});
     let mut lines = tokio::io::BufReader::new(tokio::io::stdin()).lines();
     let mut finish = FinishReason::Answered;
-    while let Some(line) = lines.next_line().await.context("standard input can't be read")? {
+    loop {
+        if is_terminal {
+            err!("> ");
+        }
+        let Some(line) = lines.next_line().await.context("standard input can't be read")? else { break };
         let Some(agent) = chat.agent.as_mut().filter(|_| !line.trim().is_empty()) else { continue };
         let outcome = agent.say(&line, cancel.clone()).await;
         match outcome.answer() {
-            Some(answer) => anstream::println!("{}", plain(answer)),
+            Some(answer) => outln!("{}", plain(answer)),
             None => chat.report(&outcome),
         }
         finish = outcome.finish;
@@ -121,6 +132,14 @@ pub(crate) async fn from_lines(args: AgentArgs, invocation: Invocation) -> Resul
     }
     chat.close().await?;
     Ok(Exit::of_finish(finish))
+}
+
+/// The same observers, with the person at the terminal to answer.
+fn asked_by_lines(observers: RunObservers, reporter: &Arc<Reporter>) -> RunObservers {
+    let (by, answerer) = (person_name(), TerminalAnswerer { by: person_name() });
+    let approver = Arc::new(ExclusivePrompt::new(TerminalApprover { by }, Arc::clone(reporter)));
+    let answerer = Arc::new(ExclusivePrompt::new(answerer, Arc::clone(reporter)));
+    RunObservers { approver, answerer, ..observers }
 }
 
 impl Chat {
@@ -134,9 +153,22 @@ impl Chat {
         let agent = begun.agent(&invocation.location, &observers.listener).await;
         let messages = agent.messages();
         reporter.add_tokens(begun.tokens);
-        let AgentRun { workspace, run, session, opened, .. } = begun;
+        let AgentRun { workspace, run, hold, session, opened, .. } = begun;
         let agent = Some(agent);
-        Ok(Self { reporter, observers, args, invocation, workspace, run, session, opened, agent, messages, raw: None })
+        Ok(Self {
+            reporter,
+            observers,
+            args,
+            invocation,
+            workspace,
+            run,
+            _hold: hold,
+            session,
+            opened,
+            agent,
+            messages,
+            raw: None,
+        })
     }
 
     async fn converse(
@@ -185,7 +217,7 @@ impl Chat {
         let tokens = self.reporter.tokens();
         let cost = self.opened.settings.cost(tokens).map(|cost| format!(" · {cost}")).unwrap_or_default();
         let preset = self.workspace.gate.policy().preset();
-        format!("{} tokens{cost} · {preset} · {}", grouped(tokens.total()), plain(&self.opened.name))
+        format!("{}{cost} · {preset} · {}", grouped_count(tokens.total(), "token"), plain(&self.opened.name))
     }
 
     fn redacted(&self, text: &str) -> String {

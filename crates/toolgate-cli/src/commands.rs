@@ -82,7 +82,12 @@ Exit codes:
   5  the database that hosts share isn't available
   130  it was interrupted, or a person aborted the run
   `toolgate call shell` exits with the command's own code, once the command ran
-  `toolgate run --help` has those of a task that ends without an answer";
+  `toolgate run --help` has those of a task that ends without an answer
+
+JSON:
+  With --json, standard output holds JSON alone, one value a line: a single one, or one for each thing
+  that is listed or happens. An error is one line on standard error: {\"error\":{\"code\":…,\"message\":…}}.
+  The README lists the few commands whose output isn't JSON.";
 
 /// Options that every subcommand takes.
 #[derive(Debug, clap::Args)]
@@ -90,7 +95,7 @@ pub(crate) struct GlobalOptions {
     /// The directory that tools work in [default: the current directory].
     #[arg(long, short = 'w', global = true, env = "TOOLGATE_WORKSPACE", value_name = "DIR", hide_env_values = true)]
     workspace: Option<PathBuf>,
-    /// Print JSON for programs instead of text for people.
+    /// Print JSON for programs instead of text for people, one value a line.
     #[arg(long, global = true)]
     json: bool,
     #[command(flatten)]
@@ -123,7 +128,6 @@ enum Verb {
     Trust(trust::TrustArgs),
     Doctor(doctor::DoctorArgs),
     Completions(completions::CompletionsArgs),
-    #[command(hide = true)]
     Man(completions::ManArgs),
 }
 
@@ -157,6 +161,11 @@ impl CommandLine {
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 
+    /// Whether output is for programs.
+    pub(crate) fn is_json(&self) -> bool {
+        self.common.json
+    }
+
     /// Runs the subcommand.
     pub(crate) fn run(self) -> Result<Exit> {
         let invocation = || -> Result<Invocation> {
@@ -167,7 +176,7 @@ impl CommandLine {
         match verb {
             Verb::Chat(verb) => verb.run(invocation()?),
             Verb::Run(verb) => verb.run(&invocation()?),
-            Verb::Demo(verb) => verb.run(),
+            Verb::Demo(verb) => verb.run(self.common.json),
             Verb::Call(verb) => verb.run(&invocation()?),
             Verb::Serve(verb) => verb.run(&invocation()?),
             Verb::Tools(verb) => verb.run(&invocation()?),

@@ -64,6 +64,17 @@ impl Exit {
         }
     }
 
+    /// The code of an error that has none of its own, for programs.
+    pub(crate) fn code_name(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::Denied => "denied",
+            Self::ApprovalNeeded => "approval_required",
+            Self::Unavailable => "unavailable",
+            Self::Ok | Self::Failed | Self::Code(_) => "failed",
+        }
+    }
+
     /// The code for an error before any tool was reached.
     pub(crate) fn of(error: &anyhow::Error) -> Self {
         let is_of_journal = error.is::<JournalError>()

@@ -4,6 +4,7 @@ mod attach;
 mod chat;
 mod commands;
 mod exit;
+mod output;
 mod policy_flags;
 mod signals;
 mod terminal;
@@ -18,11 +19,16 @@ fn main() -> std::process::ExitCode {
     toolgate_sandbox::process::share_arenas();
     let program = CommandLine::from_arguments();
     program.color.write_global();
+    let as_json = program.is_json();
     match program.run() {
         Ok(code) => code.into(),
         Err(error) => {
-            terminal::print_error(&error);
-            exit::Exit::of(&error).into()
+            let exit = exit::Exit::of(&error);
+            match as_json {
+                true => terminal::print_error_as_json(&error, exit),
+                false => terminal::print_error(&error),
+            }
+            exit.into()
         }
     }
 }

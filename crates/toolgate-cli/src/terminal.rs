@@ -18,13 +18,16 @@ mod sink;
 mod table;
 mod transcript;
 mod tree;
+mod tree_line;
 mod tty;
 mod wrap;
 
 use anstyle::{AnsiColor, Style};
-use toolgate_contract::{Decision, MessageLevel, Risk, ToolError, Verdict};
+use serde_json::json;
+use toolgate_contract::{Decision, MessageLevel, Risk, ToolError, Verdict, counted};
 
-use crate::exit::tool_error_in;
+use crate::exit::{Exit, tool_error_in};
+use crate::output::errln;
 
 pub(crate) use answerer::{TerminalAnswerer, prompt_for_answer, question_lines, show_question};
 pub(crate) use approver::{
@@ -39,11 +42,12 @@ pub(crate) use reply::{ReplyContext, show_reply};
 pub(crate) use reporter::{ExclusivePrompt, JsonReporter, ReportStyle, Reporter, ScreenStyle};
 pub(crate) use running_calls::elapsed;
 pub(crate) use screen::{LiveArea, LiveScreen};
-pub(crate) use settled_changes::{MOST_LINES, how_to_commit, paths, show_quarantined, would_change};
+pub(crate) use settled_changes::{MOST_LINES, how_to_commit, show_quarantined, would_change};
 pub(crate) use sink::TerminalSink;
 pub(crate) use table::TextTable;
 pub(crate) use transcript::message as said;
 pub(crate) use tree::show_tree;
+pub(crate) use tree_line::TreeLine;
 pub(crate) use tty::{Keyboard, RawMode, TerminalInput, stdout_size};
 pub(crate) use wrap::wrapped;
 
@@ -78,19 +82,45 @@ fn is_direction_mark(c: char) -> bool {
 }
 
 /// A number with grouped digits.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
+pub(crate) fn grouped(number: impl TryInto<u64>) -> String {
+    let digits = number.try_into().unwrap_or(u64::MAX).to_string();
     let groups: Vec<&str> =
         digits.as_bytes().rchunks(3).rev().map(|group| str::from_utf8(group).unwrap_or("")).collect();
     groups.join(",")
+}
+
+/// So many of a thing, with grouped digits.
+pub(crate) fn grouped_count(number: u64, thing: &str) -> String {
+    counted(number, thing).replacen(&number.to_string(), &grouped(number), 1)
+}
+
+/// The first line of a text, with a sign if there are more.
+pub(crate) fn first_line(text: &str) -> String {
+    let mut lines = text.trim().lines();
+    let first = plain(lines.next().unwrap_or_default());
+    if lines.next().is_some() { format!("{first} …") } else { first }
+}
+
+/// A time in UTC, to the minute.
+pub(crate) fn to_the_minute(time: jiff::Timestamp) -> String {
+    time.strftime("%Y-%m-%d %H:%M").to_string()
 }
 
 /// Prints what went wrong, why, and what to do next.
 pub(crate) fn print_error(error: &anyhow::Error) {
     match tool_error_in(error) {
         Some(error) => print_tool_error(error),
-        None => anstream::eprintln!("{} {}", paint(RED.bold(), "error:"), causes(error)),
+        None => errln!("{} {}", paint(RED.bold(), "error:"), causes(error)),
     }
+}
+
+/// Prints for programs what went wrong: one line of JSON, on standard error like every error.
+pub(crate) fn print_error_as_json(error: &anyhow::Error, exit: Exit) {
+    let described = match tool_error_in(error) {
+        Some(error) => json!(error),
+        None => json!({ "code": exit.code_name(), "message": causes(error) }),
+    };
+    errln!("{}", json!({ "error": described }));
 }
 
 /// An error and its causes, without repetition.
@@ -105,19 +135,19 @@ fn causes(error: &anyhow::Error) -> String {
 /// Prints a tool's error.
 pub(crate) fn print_tool_error(error: &ToolError) {
     let head = paint(RED.bold(), format!("error[{}]:", error.code));
-    anstream::eprintln!("{head} {}", plain(&error.message));
+    errln!("{head} {}", plain(&error.message));
     if let Some(rule) = error.details.as_ref().and_then(|details| details.get("rule")?.as_str()) {
         let layer = error.details.as_ref().and_then(|details| details.get("layer")?.as_str()).unwrap_or_default();
-        anstream::eprintln!("  {} {} {}", paint(BLUE, "rule:"), plain(rule), paint(DIM, format!("({layer})")));
+        errln!("  {} {} {}", paint(BLUE, "rule:"), plain(rule), paint(DIM, format!("({layer})")));
     }
     if let Some(hint) = &error.hint {
-        anstream::eprintln!("  {} {}", paint(BLUE, "next:"), plain(hint));
+        errln!("  {} {}", paint(BLUE, "next:"), plain(hint));
     }
     // What a command wrote until it was stopped.
     for name in ["stdout", "stderr"] {
         if let Some(output) = error.details.as_ref().and_then(|details| details.get(name)?.as_str()) {
-            anstream::eprintln!("  {}", paint(BLUE, format!("{name}:")));
-            anstream::eprintln!("{}", plain(output.trim_end_matches('\n')));
+            errln!("  {}", paint(BLUE, format!("{name}:")));
+            errln!("{}", plain(output.trim_end_matches('\n')));
         }
     }
 }
@@ -188,6 +218,14 @@ mod tests {
 
     #[test]
     fn large_numbers_are_grouped() {
-        assert_eq!([0, 999, 1_000, 5_000_000].map(grouped), ["0", "999", "1,000", "5,000,000"]);
+        assert_eq!([0_u64, 999, 1_000, 5_000_000].map(grouped), ["0", "999", "1,000", "5,000,000"]);
+        assert_eq!([1, 1_200].map(|count| grouped_count(count, "token")), ["1 token", "1,200 tokens"]);
+    }
+
+    #[test]
+    fn a_text_of_several_lines_is_shown_by_its_first() {
+        assert_eq!(first_line("one"), "one");
+        assert_eq!(first_line("\none\n"), "one");
+        assert_eq!(first_line("one\ntwo"), "one …");
     }
 }

@@ -10,6 +10,7 @@ use toolgate_runtime::quoted;
 use toolgate_workspace::{Workspace, WorkspaceLocation, WorkspaceOptions};
 
 use crate::attach::AttachSocket;
+use crate::output::errln;
 use crate::policy_flags::PolicyFlags;
 use crate::terminal::{YELLOW, paint, plain};
 
@@ -61,7 +62,7 @@ pub(crate) async fn with_attach_socket<T>(
 
 /// Prints a warning.
 pub(crate) fn warn(warning: &str) {
-    anstream::eprintln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(warning));
+    errln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(warning));
 }
 
 /// Who is at the keyboard, for the record.

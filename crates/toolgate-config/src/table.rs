@@ -156,7 +156,7 @@ settings! {
         "The base URL of the model's API, with or without `/v1`, if it isn't the provider's own.";
     MODEL_EFFORT: Option<String> = None, "model.effort", StrongestBeyondWorkspace,
         |config| config.model.effort.clone().map(Some),
-        "How much the model should reason, in the provider's own word, such as `low` or `high`. For OpenAI and servers that are compatible with it.";
+        "How much the model should reason, in the provider's own word, such as `low` or `high`: `reasoning.effort` or `reasoning_effort` of OpenAI and servers that are compatible with it, `output_config.effort` of Anthropic.";
     MODEL_TIMEOUT_SECONDS: u64 = 90, "model.timeout_seconds", StrongestBeyondWorkspace,
         |config| config.model.timeout_seconds,
         "Seconds that the model's server may send nothing before it is asked again. Raise it for models that reason in silence.";

@@ -22,8 +22,21 @@ pub fn is_trusted(file: &Path, workspace: &Path, policy: &str) -> bool {
     read(file).is_ok_and(|trusted| trusted.0.get(workspace) == Some(&sha256(policy)))
 }
 
+/// The text that was last trusted for this workspace; none if it isn't trusted, or the text is no longer there.
+pub fn last_trusted(file: &Path, workspace: &Path) -> Option<String> {
+    let hash = read(file).ok()?.0.remove(workspace)?;
+    let text = std::fs::read_to_string(copy_of(file, &hash)).ok()?;
+    (sha256(&text) == hash).then_some(text)
+}
+
+/// Where the text of this hash is kept, so that a later change can be shown.
+fn copy_of(file: &Path, hash: &str) -> PathBuf {
+    file.with_file_name("trusted-files").join(hash)
+}
+
 /// Trusts this very text for this workspace.
 pub fn trust(file: &Path, workspace: &Path, policy: &str) -> Result<(), ConfigFileError> {
+    replace(&copy_of(file, &sha256(policy)), policy.as_bytes())?;
     change(file, |trusted| drop(trusted.0.insert(workspace.to_owned(), sha256(policy))))
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
-use toolgate_contract::{Call, CancellationToken, ErrorCode, Reply, ToolError};
+use toolgate_contract::{Call, CancellationToken, ErrorCode, Reply, ToolError, counted};
 use toolgate_journal::{EventStore, JournalError, new_token};
 use toolgate_runtime::Ceiling;
 use toolgate_workspace::{RecordedSession, RunChoice, Workspace};
@@ -90,7 +90,7 @@ impl ServerState {
     /// Begins a session, and returns it with its token, which is shown only once.
     pub(crate) fn admit(&self, wanted: NewSession) -> Result<(Arc<HttpSession>, Token), Problem> {
         if self.clients.count() >= self.limits.sessions {
-            let message = format!("There are {} sessions, which is the limit.", self.limits.sessions);
+            let message = format!("The server has {}, which is the limit.", counted(self.limits.sessions, "session"));
             return Err(Problem::busy(StatusCode::TOO_MANY_REQUESTS, "too_many_sessions", message));
         }
         let id = wanted.id.unwrap_or_else(|| format!("http_{}", self.workspace.clock.id().simple()));
@@ -148,7 +148,7 @@ impl ServerState {
             return Err(Problem::busy(StatusCode::SERVICE_UNAVAILABLE, "stopping", "The server is stopping."));
         }
         Arc::clone(&self.calls).try_acquire_owned().map_err(|_| {
-            let message = format!("{} calls are running, which is the limit.", self.limits.calls);
+            let message = format!("The server has {} running, which is the limit.", counted(self.limits.calls, "call"));
             Problem::busy(StatusCode::TOO_MANY_REQUESTS, "too_many_calls", message)
         })
     }

@@ -10,6 +10,7 @@ mod blob;
 mod call;
 mod change;
 mod clock;
+mod counted;
 mod decision;
 mod denied_access;
 mod durability;
@@ -49,6 +50,7 @@ pub use change::{
     Change, Changes, DIRECTORY_MODE, FileContent, FileEdit, FileOwner, FileState, LINK_MODE, PIPE_MODE, SeenVersion,
 };
 pub use clock::{Clock, SystemClock};
+pub use counted::counted;
 pub use decision::{Decision, Finding, Layer, RuleName, Verdict};
 pub use denied_access::DeniedAccess;
 pub use durability::Durability;

@@ -45,6 +45,14 @@ pub enum JournalError {
         /// The run.
         run: String,
     },
+    /// An agent of another process works in this run.
+    #[error(
+        "The run `{run}` can't be continued now: another process works in it. Wait for its end or stop it, or follow it with `toolgate runs tail -f {run}`."
+    )]
+    RunInUse {
+        /// The run.
+        run: String,
+    },
     /// No approval request with this id is waiting.
     #[error(
         "No approval request `{id}` is waiting. It may have been answered or withdrawn; `toolgate approvals` lists the waiting ones."

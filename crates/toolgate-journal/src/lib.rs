@@ -71,7 +71,7 @@ pub use signing_key::{SigningKey, load_or_create_signing_key};
 pub use snapshot_store::{ChangeNotice, ClockEpoch, FilesystemTime, NoticeKind, SnapshotStore, StoredSnapshot};
 pub use sqlite::SqliteStore;
 pub use sqlite_inbox::SqliteInbox;
-pub use state_directory::{Run, RunOptions, StateDirectory};
+pub use state_directory::{Run, RunHold, RunOptions, StateDirectory};
 pub use store::{CallRow, EventStore, RunFilter, RunRow};
 pub use token::{load_or_create_token, new_token};
 pub use verify::{Verification, verify, verify_listed};

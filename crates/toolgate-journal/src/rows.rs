@@ -210,7 +210,16 @@ impl FromRow for RunRow {
             events: count(row, 7)?.unwrap_or_default(),
             calls: count(row, 8)?.unwrap_or_default(),
             failed: count(row, 9)?.unwrap_or_default(),
+            task: row.text(10)?.as_deref().and_then(task_of),
         })
+    }
+}
+
+/// The task in an event that says that an agent started.
+fn task_of(line: &str) -> Option<String> {
+    match serde_json::from_str(line).ok()? {
+        Event { payload: EventPayload::AgentStarted { objective, .. }, .. } => Some(objective),
+        _ => None,
     }
 }
 

@@ -2,10 +2,11 @@
 //! `.toolgate/run-lists/` (which runs there are), `.toolgate/desk/` (the approval queue) and `.toolgate/index.db`. Tools can't access it; a `.gitignore` keeps it out
 //! of the repository.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::OFlags;
+use rustix::fs::{FlockOperation, OFlags};
 use toolgate_contract::{Clock, Durability, EventPayload, RunFacts, STATE_DIRECTORY, SystemClock};
 
 use crate::directory::{DirectoryHandle, call_name, check_id};
@@ -45,6 +46,15 @@ pub struct StateDirectory {
     directory: Arc<DirectoryHandle>,
     runs: DirectoryHandle,
     sessions: DirectoryHandle,
+}
+
+/// The file of a run that the process whose agent works in it holds locked.
+const HOLD: &str = "agent.lock";
+
+/// A run that an agent of this process works in.
+#[derive(Debug)]
+pub struct RunHold {
+    _file: File,
 }
 
 /// One run: its journal, its artifacts and its grants.
@@ -137,6 +147,19 @@ impl StateDirectory {
         let run = Run::with(run, directory, journal, self.run_list(options)?, options)?;
         run.list.enter_continued(&run.id, &run.journal.tip())?;
         Ok(run)
+    }
+
+    /// Takes a run for an agent, whose conversation only one process continues at a time. The run is free again when this
+    /// is dropped, or its process has died.
+    pub fn hold_run(&self, run: &str) -> Result<RunHold, JournalError> {
+        check_id("run", run)?;
+        let directory = self.runs.open(run)?;
+        let file = directory.file(HOLD, OFlags::RDWR | OFlags::CREATE)?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(RunHold { _file: file }),
+            Err(rustix::io::Errno::WOULDBLOCK) => Err(JournalError::RunInUse { run: run.to_owned() }),
+            Err(error) => Err(directory.error("couldn't be locked", HOLD, error.into())),
+        }
     }
 
     /// The list of this workspace's runs, as the user with this key keeps it.

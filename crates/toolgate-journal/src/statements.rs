@@ -40,7 +40,8 @@ macro_rules! select_runs {
             "SELECT id, started, ended, workspace, session, preset, front_end,
                 (SELECT count(*) FROM events WHERE run = id),
                 (SELECT count(*) FROM calls WHERE run = id),
-                (SELECT count(*) FROM calls WHERE run = id AND ok = 0)
+                (SELECT count(*) FROM calls WHERE run = id AND ok = 0),
+                (SELECT json FROM events WHERE run = id AND kind = 'agent.started' ORDER BY seq LIMIT 1)
              FROM runs ",
             $rest
         )

@@ -73,6 +73,8 @@ pub struct RunRow {
     pub calls: u64,
     /// How many of the calls failed.
     pub failed: u64,
+    /// The first task of an agent in it.
+    pub task: Option<String>,
 }
 
 /// A call, as far as its events are known.

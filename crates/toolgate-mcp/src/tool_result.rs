@@ -6,7 +6,7 @@ use std::io::Read;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
-use toolgate_contract::{ArtifactRef, Artifacts, Reply, ResultForm, ToolError};
+use toolgate_contract::{ArtifactRef, Artifacts, Reply, ResultForm, ToolError, counted};
 use toolgate_redact::Redactor;
 
 use crate::json_rpc::written;
@@ -145,7 +145,8 @@ fn notes(reply: &Reply) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(cut) = &reply.truncated {
         if cut.lines > 0 || cut.bytes > 0 {
-            notes.push(format!("{} lines, {} bytes are not shown.", cut.lines, cut.bytes));
+            let (lines, bytes) = (counted(cut.lines, "line"), counted(cut.bytes, "byte"));
+            notes.push(format!("{lines}, {bytes} are not shown."));
         }
         if let Some(artifact) = &cut.artifact {
             notes.push(format!("Full output: call the tool `artifact` with {}.", json!({ "id": artifact })));

@@ -2,7 +2,7 @@
 //! the opinions worth reporting are put into words.
 
 use toolgate_config::UnknownCommandAction;
-use toolgate_contract::{Decision, Effect, ErrorCode, Finding, Layer, Permission, RuleName, Verdict};
+use toolgate_contract::{Decision, Effect, ErrorCode, Finding, Layer, Permission, RuleName, Verdict, counted};
 
 use crate::call_effects::CallEffects;
 use crate::commands::SimpleCommand;
@@ -139,7 +139,7 @@ impl Policy {
                 (name(format!("preset {}", self.preset)), reason, ErrorCode::PolicyDenied)
             }
             OpinionSource::ManyFiles(count) => {
-                let reason = format!("The call changes {count} files at once.");
+                let reason = format!("The call changes {} at once.", counted(count, "file"));
                 (name(format!("preset {}: ask many files", self.preset)), reason, ErrorCode::PolicyDenied)
             }
             OpinionSource::SensitivePath(_)

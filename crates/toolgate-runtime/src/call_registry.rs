@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use toolgate_contract::CancellationToken;
+use toolgate_contract::{CancellationToken, counted};
 
 /// The running calls of a session.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub enum CallRegistryError {
     #[error("A call with that `tool_call_id` is already running.")]
     Duplicate,
     /// Too many calls run.
-    #[error("This session has {max} calls running, which is the limit.")]
+    #[error("This session has {} running, which is the limit.", counted(*max, "call"))]
     Full {
         /// The limit.
         max: usize,

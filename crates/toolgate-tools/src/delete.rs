@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
     Access, Change, ChangeSource, Effect, ErrorCode, FileState, Hands, PIPE_MODE, Permission, Preview, Risk,
-    SideEffect, Spec, Tool, ToolError, WorkspacePath,
+    SideEffect, Spec, Tool, ToolError, WorkspacePath, counted,
 };
 
 use crate::support::size;
@@ -80,7 +80,7 @@ fn checked_removals(args: &Args, hands: &dyn Hands, target: WorkspacePath) -> Re
     let removals = removals(hands, &args.path, target)?;
     if is_directory(&removals[0]) && !args.recursive {
         let files = removals.iter().filter(|change| !is_directory(change)).count();
-        let message = format!("`{}` is a directory with {files} files in it.", args.path);
+        let message = format!("`{}` is a directory with {} in it.", args.path, counted(files, "file"));
         return Err(
             ToolError::new(ErrorCode::NotAFile, message).with_hint("Set `recursive` to remove the entire directory.")
         );

@@ -20,5 +20,6 @@ pub use location::WorkspaceLocation;
 pub use options::{WarningSink, WorkspaceOptions};
 pub use recorded_session::{RecordedSession, RunChoice};
 pub use sandbox_profile::{create_private_directory, root_directories, sandbox_profile, sandboxed_processes};
+pub use skill_directories::SKILL_DIRECTORIES;
 pub use stores::Stores;
 pub use workspace::{FULL_WARNING, Workspace};

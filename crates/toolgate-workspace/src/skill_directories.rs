@@ -13,7 +13,10 @@ use crate::location::WorkspaceLocation;
 /// The directories that hold skills, ours before those of other clients. The first one is our own state, which policy keeps
 /// from every tool; skills are all that is shown of it.
 const DIRECTORIES: [(&str, bool); 3] =
-    [(".toolgate/skills", false), (".agents/skills", true), (".claude/skills", true)];
+    [(SKILL_DIRECTORIES[0], false), (SKILL_DIRECTORIES[1], true), (SKILL_DIRECTORIES[2], true)];
+
+/// The directories of a workspace that hold skills, relative to it.
+pub const SKILL_DIRECTORIES: [&str; 3] = [".toolgate/skills", ".agents/skills", ".claude/skills"];
 
 /// Every directory of skills, those of the project before those of the user.
 pub(crate) fn skill_directories(

@@ -21,6 +21,7 @@ const MAX_OUTPUT_TOKENS: u32 = 16_384;
 pub struct Anthropic {
     name: String,
     wire: ModelEndpoint,
+    effort: Option<String>,
 }
 
 impl Anthropic {
@@ -29,11 +30,22 @@ impl Anthropic {
 
     /// The model of this name.
     pub fn new(name: impl Into<String>, wire: ModelEndpoint) -> Self {
-        Self { name: name.into(), wire: wire.with_header("anthropic-version", Self::VERSION) }
+        Self { name: name.into(), wire: wire.with_header("anthropic-version", Self::VERSION), effort: None }
+    }
+
+    /// Sets how much effort the model puts into its answers, in the provider's own word.
+    #[must_use]
+    pub fn with_effort(mut self, effort: Option<String>) -> Self {
+        self.effort = effort;
+        self
     }
 
     async fn ask(&self, request: &ModelRequest<'_>, on_text: OnText<'_>) -> Result<ModelAnswer, ModelError> {
-        let mut events = self.wire.post("v1/messages", &body(&self.name, request)).await?;
+        let mut body = body(&self.name, request);
+        if let Some(effort) = &self.effort {
+            body["output_config"] = json!({ "effort": effort });
+        }
+        let mut events = self.wire.post("v1/messages", &body).await?;
         let mut answer = MessageBuilder::default();
         while let Some(event) = events.next().await? {
             for event in understood(&event, as_stream)? {

@@ -75,7 +75,7 @@ impl ModelScript {
 #[derive(Debug)]
 pub struct ScriptedModel {
     script: ModelScript,
-    /// How many turns each kind of agent has taken.
+    /// How many turns each kind of agent has taken of the present task.
     taken: Mutex<HashMap<String, usize>>,
 }
 
@@ -85,13 +85,17 @@ impl ScriptedModel {
         Self { script, taken: Mutex::default() }
     }
 
-    /// The next turn of this kind of agent. A turn without a kind belongs to the main agent, whose conversation may have
-    /// begun in another process.
-    fn next(&self, agent: &str, answers: u64) -> Option<&ScriptedTurn> {
-        let mut taken = self.taken.lock();
+    /// The next turn of the agent that asks. A turn without a kind belongs to the main agent, whose conversation may have
+    /// begun in another process. Each new conversation of a main agent begins the script anew, so that a worker follows
+    /// it once for each task.
+    fn next(&self, request: &ModelRequest<'_>) -> Option<&ScriptedTurn> {
+        let (mut taken, agent) = (self.taken.lock(), request.agent);
+        if agent == MAIN_AGENT && matches!(request.entries, [ConversationEntry::Told(_)]) {
+            taken.clear();
+        }
         let count = taken.entry(agent.to_owned()).or_default();
         if agent == MAIN_AGENT {
-            *count = (*count).max(usize::try_from(answers).unwrap_or(usize::MAX));
+            *count = (*count).max(usize::try_from(request.answers).unwrap_or(usize::MAX));
         }
         let turn =
             self.script.turns.iter().filter(|turn| turn.agent.as_deref().unwrap_or(MAIN_AGENT) == agent).nth(*count);
@@ -102,7 +106,7 @@ impl ScriptedModel {
     async fn ask(&self, request: &ModelRequest<'_>, on_text: OnText<'_>) -> Result<ModelAnswer, ModelError> {
         let fails = |message: String| ModelError::new(ModelErrorKind::Refused, message);
         let turn = self
-            .next(request.agent, request.answers)
+            .next(request)
             .ok_or_else(|| fails(format!("The script has no more turns for the agent `{}`.", request.agent)))?;
         let seen = last_results(request.entries);
         if let Some(missing) = turn.expect.iter().find(|words| !seen.contains(words.as_str())) {

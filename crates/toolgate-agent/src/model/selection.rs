@@ -101,7 +101,8 @@ pub fn choose(model: &str, access: &ModelAccess) -> Result<Arc<dyn Model>, Model
             if key.is_none() && access.base_url.is_none() {
                 return Err(ModelSelectionError::NoKey { provider: "Anthropic", variable: "ANTHROPIC_API_KEY" });
             }
-            Arc::new(Anthropic::new(name, access.endpoint("https://api.anthropic.com", key)?))
+            let endpoint = access.endpoint("https://api.anthropic.com", key)?;
+            Arc::new(Anthropic::new(name, endpoint).with_effort(access.effort.clone()))
         }
         "scripted" => Arc::new(ScriptedModel::new(ModelScript::parse(access.script.as_deref().ok_or_else(unknown)?)?)),
         _ => return Err(unknown()),

@@ -323,6 +323,23 @@ const AS_CHAT: Make = |wire| Box::new(ChatCompletions::new("m", wire));
 const AS_RESPONSES: Make = |wire| Box::new(Responses::new("m", wire));
 const AS_ANTHROPIC: Make = |wire| Box::new(Anthropic::new("m", wire));
 
+/// Each API has a field of its own for how much the model should reason; without the setting none is sent.
+#[tokio::test]
+async fn effort_goes_where_each_api_expects_it() {
+    let effort = || Some("low".to_owned());
+    let wire = |url: &str| ModelEndpoint::new(url, Some(("authorization", "Bearer ", &key()))).unwrap();
+    let sent = [
+        exchange(|url| Box::new(ChatCompletions::new("m", wire(url)).with_effort(effort())), CHAT).await.2.body,
+        exchange(|url| Box::new(Responses::new("m", wire(url)).with_effort(effort())), RESPONSES).await.2.body,
+        exchange(|url| Box::new(Anthropic::new("m", wire(url)).with_effort(effort())), ANTHROPIC).await.2.body,
+    ];
+    assert_eq!(sent[0]["reasoning_effort"], "low");
+    assert_eq!(sent[1]["reasoning"]["effort"], "low");
+    assert_eq!(sent[2]["output_config"], json!({ "effort": "low" }));
+    let without = exchange(|url| Box::new(Anthropic::new("m", wire(url))), ANTHROPIC).await.2.body;
+    assert_eq!(without.get("output_config"), None);
+}
+
 /// The request after the two calls returned a text and an image.
 async fn sent_with_an_image(make: Make, stream: &str) -> Value {
     let server = ModelServer::start([Play::events(stream)]).await;

@@ -9,6 +9,7 @@ use super::Invocation;
 use super::call::PerformedCall;
 use super::changes::CallChangeList;
 use crate::exit::Exit;
+use crate::output::{errln, outln};
 use crate::terminal::{BOLD, DIM, YELLOW, paint, plain, print_tool_error};
 use crate::workspace::typed_program;
 
@@ -30,7 +31,7 @@ impl AppliedReport {
     pub(super) fn print(&self, performed: &PerformedCall, invocation: &Invocation) -> Result<Exit> {
         let PerformedCall { reply, run, .. } = performed;
         match invocation.json {
-            true => anstream::println!("{}", serde_json::to_string(reply)?),
+            true => outln!("{}", serde_json::to_string(reply)?),
             false => self.show(reply, run, &invocation.location.state()?, &typed_program(&invocation.location))?,
         }
         Ok(Exit::of_reply(reply))
@@ -41,7 +42,7 @@ impl AppliedReport {
         let changes =
             if reply.ok { CallChangeList::of(&reply.tool_call_id, run, state)? } else { CallChangeList::default() };
         if reply.ok {
-            anstream::println!("{}", paint(BOLD, self.done));
+            outln!("{}", paint(BOLD, self.done));
             changes.print(state, MAX_LISTED)?;
         }
         self.show_left(reply);
@@ -51,7 +52,7 @@ impl AppliedReport {
             None if changes.is_empty() => {}
             None => {
                 let back = format!("`{toolgate} undo {}` undoes this.", reply.tool_call_id);
-                anstream::eprintln!("{}", paint(DIM, back));
+                errln!("{}", paint(DIM, back));
             }
         }
         Ok(())
@@ -61,14 +62,14 @@ impl AppliedReport {
         let answer = reply.payload.as_ref().or(reply.error.as_ref().and_then(|error| error.details.as_ref()));
         let left = answer.and_then(|answer| answer[self.left_in].as_array()).map_or(&[][..], Vec::as_slice);
         if !left.is_empty() {
-            anstream::println!("{}", paint(YELLOW.bold(), self.left));
+            outln!("{}", paint(YELLOW.bold(), self.left));
         }
         for one in left.iter().take(MAX_LISTED) {
             let [path, reason] = ["path", "reason"].map(|field| plain(one[field].as_str().unwrap_or_default()));
-            anstream::println!("  {path} {}", paint(DIM, format!("({reason})")));
+            outln!("  {path} {}", paint(DIM, format!("({reason})")));
         }
         if left.len() > MAX_LISTED {
-            anstream::println!("  {}", paint(DIM, format!("… and {} more", left.len() - MAX_LISTED)));
+            outln!("  {}", paint(DIM, format!("… and {} more", left.len() - MAX_LISTED)));
         }
     }
 }

@@ -16,6 +16,7 @@ use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, QueueItem};
 use self::grants::GrantChoice;
 use super::Invocation;
 use crate::exit::Exit;
+use crate::output::{errln, outln};
 use crate::terminal::{
     BOLD, DIM, TextTable, paint, plain, prompt_for_answer, prompt_for_approval, show_question, show_request,
 };
@@ -236,11 +237,11 @@ fn in_words(ask: &QueueEntry, words: &str) -> Result<QueuedAnswer> {
 fn list(workspace: &ApprovalQueue, as_json: bool) -> Result<Exit> {
     let asks = workspace.asks(Timestamp::now())?;
     if as_json {
-        anstream::println!("{}", serde_json::to_string(&asks)?);
+        outln!("{}", serde_json::to_string(&asks)?);
         return Ok(Exit::Ok);
     }
     if asks.is_empty() {
-        anstream::println!("Nothing waits for an answer.");
+        outln!("Nothing waits for an answer.");
         return Ok(Exit::Ok);
     }
     let mut table = TextTable::new(&["ASK", "SINCE", "SESSION", "TOOL", "WHAT IT WILL DO"]);
@@ -285,7 +286,7 @@ fn summary(ask: &QueueEntry) -> String {
 
 fn show(ask: &QueueEntry, as_json: bool) -> Result<Exit> {
     match as_json {
-        true => anstream::println!("{}", serde_json::to_string(ask)?),
+        true => outln!("{}", serde_json::to_string(ask)?),
         false => match queued_request(ask)? {
             QueueItem::Approval(request) => show_request(&request),
             QueueItem::Question(question) => show_question(&question.question),
@@ -298,7 +299,7 @@ fn give(workspace: &ApprovalQueue, ask: &QueueEntry, answer: QueuedAnswer, as_js
     workspace.answer(&ask.id, &answer, Timestamp::now())?;
     if as_json {
         let answer: Value = serde_json::to_value(&answer)?;
-        anstream::println!("{}", json!({ "ask": ask.id, "answer": answer }));
+        outln!("{}", json!({ "ask": ask.id, "answer": answer }));
         return Ok(Exit::Ok);
     }
     let word = match answer {
@@ -307,7 +308,7 @@ fn give(workspace: &ApprovalQueue, ask: &QueueEntry, answer: QueuedAnswer, as_js
         QueuedAnswer::Aborted { .. } => "Denied, and ended the run of",
         QueuedAnswer::Said { .. } => "Answered",
     };
-    anstream::println!("{word} {} ({}, session {}).", paint(BOLD, &ask.id), tool_of(ask), plain(&ask.session));
+    outln!("{word} {} ({}, session {}).", paint(BOLD, &ask.id), tool_of(ask), plain(&ask.session));
     Ok(Exit::Ok)
 }
 
@@ -315,15 +316,15 @@ fn give(workspace: &ApprovalQueue, ask: &QueueEntry, answer: QueuedAnswer, as_js
 fn answer_all(workspace: &ApprovalQueue) -> Result<Exit> {
     let asks = workspace.asks(Timestamp::now())?;
     if asks.is_empty() {
-        anstream::println!("Nothing waits for an answer.");
+        outln!("Nothing waits for an answer.");
     }
     for ask in asks {
-        anstream::eprintln!("\n{} {}", paint(BOLD, &ask.id), paint(DIM, format!("session {}", plain(&ask.session))));
+        errln!("\n{} {}", paint(BOLD, &ask.id), paint(DIM, format!("session {}", plain(&ask.session))));
         let Some(answer) = answer_here(&ask)? else { break };
         match give(workspace, &ask, answer, false) {
             Ok(_) => {}
             // Another person answered first; continue with the next entry.
-            Err(late) => anstream::println!("{late}"),
+            Err(late) => outln!("{late}"),
         }
     }
     Ok(Exit::Ok)

@@ -10,7 +10,8 @@ use jiff::Timestamp;
 use super::{Invocation, block_on};
 use crate::attach::{self, AttachEnd, AttachTarget};
 use crate::exit::Exit;
-use crate::terminal::{DIM, TextTable, paint, plain, stdout_size};
+use crate::output::{errln, outln};
+use crate::terminal::{DIM, TextTable, paint, plain};
 use crate::workspace::person_name;
 
 /// Attach this terminal to a command that an agent has running: see its screen, type into it, and detach with Ctrl-].
@@ -70,18 +71,18 @@ impl AttachArgs {
 
 async fn attach_to(chosen: &AttachTarget) -> Result<Exit> {
     let words = format!("attached to {}: {}", chosen.running.process, plain(&chosen.running.command));
-    anstream::eprintln!("{}", paint(DIM, format!("{words}\nCtrl-] detaches; the process keeps running")));
+    errln!("{}", paint(DIM, format!("{words}\nCtrl-] detaches; the process keeps running")));
     if chosen.running.tty {
         // The process' screen is painted over this.
         tokio::time::sleep(TIME_TO_READ).await;
     }
     match attach::attach(chosen, &person_name()).await? {
         AttachEnd::Detached => {
-            anstream::eprintln!("\n{}", paint(DIM, "detached; the process keeps running"));
+            errln!("\n{}", paint(DIM, "detached; the process keeps running"));
             Ok(Exit::Ok)
         }
         AttachEnd::Ended(code) => {
-            anstream::eprintln!("\n{}", paint(DIM, format!("the process ended with code {code}")));
+            errln!("\n{}", paint(DIM, format!("the process ended with code {code}")));
             Ok(Exit::Code(u8::try_from(code).unwrap_or(1)))
         }
     }
@@ -90,11 +91,11 @@ async fn attach_to(chosen: &AttachTarget) -> Result<Exit> {
 fn show(found: &[AttachTarget], json: bool) -> Result<Exit> {
     let running: Vec<_> = found.iter().map(|found| &found.running).collect();
     if json {
-        anstream::println!("{}", serde_json::to_string(&running)?);
+        outln!("{}", serde_json::to_string(&running)?);
         return Ok(Exit::Ok);
     }
     if running.is_empty() {
-        anstream::eprintln!("No Toolgate of yours has a process running.");
+        errln!("No Toolgate of yours has a process running.");
         return Ok(Exit::Ok);
     }
     let mut table = TextTable::new(&["PROCESS", "STARTED", "TTY", "SESSION", "COMMAND"]);
@@ -103,7 +104,7 @@ fn show(found: &[AttachTarget], json: bool) -> Result<Exit> {
         let cells = [one.process.clone(), time_of_day(&one.started), tty.into(), plain(&one.session), command];
         table.row(cells.map(|cell| (cell, Style::new())));
     }
-    table.print_within(stdout_size().map(|size| usize::from(size.columns)));
+    table.print();
     Ok(Exit::Ok)
 }
 

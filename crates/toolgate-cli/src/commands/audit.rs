@@ -9,8 +9,11 @@ use toolgate_journal::{
     ListedRun, RunList, RunListCheck, RunOptions, SigningKey, StateDirectory, Verification, list_runs, verify_listed,
 };
 
+use toolgate_contract::counted;
+
 use super::{Invocation, runs};
 use crate::exit::Exit;
+use crate::output::{errln, outln};
 use crate::terminal::{GREEN, RED, YELLOW, paint};
 use crate::workspace::person_name;
 
@@ -99,21 +102,21 @@ impl Audit {
                 "ok": self.list.is_ok(), "entries": entries, "runs": listed.len(), "sealed": signed, "faults": faults,
                 "gone": gone.keys().collect::<Vec<_>>(), "removed": removed, "copied": copied, "other_lists": others,
             });
-            return anstream::println!("{}", json!({ "list_of_runs": about }));
+            return outln!("{}", json!({ "list_of_runs": about }));
         }
         for fault in faults {
-            anstream::println!("{} {fault}", paint(RED, "✗"));
+            outln!("{} {fault}", paint(RED, "✗"));
         }
         if faults.is_empty() && *entries > 0 {
             let signed = if *signed { "signed" } else { "not signed" };
             let removed = if *removed > 0 { format!(", {removed} of them removed by you") } else { String::new() };
-            let runs = listed.len();
-            anstream::println!("{} list of runs: {runs} runs{removed}, hash chain intact, {signed}", paint(GREEN, "✓"));
+            let runs = counted(listed.len(), "run");
+            outln!("{} list of runs: {runs}{removed}, hash chain intact, {signed}", paint(GREEN, "✓"));
         }
-        self.notes().iter().for_each(|note| anstream::println!("{} {note}", paint(YELLOW, "note:")));
+        self.notes().iter().for_each(|note| outln!("{} {note}", paint(YELLOW, "note:")));
         if !self.list.is_ok() {
             let how = "If you removed this yourself, `toolgate audit accept` records that you know of it.";
-            anstream::eprintln!("{how}");
+            errln!("{how}");
         }
     }
 
@@ -136,13 +139,13 @@ fn accept(list: &RunList, as_json: bool) -> Result<Exit> {
     let faults: Vec<String> = accepted.faults.iter().map(ToString::to_string).collect();
     if as_json {
         let gone: Vec<&String> = accepted.gone.keys().collect();
-        anstream::println!("{}", json!({ "accepted": { "gone": gone, "faults": faults } }));
+        outln!("{}", json!({ "accepted": { "gone": gone, "faults": faults } }));
         return Ok(Exit::Ok);
     }
-    accepted.gone.keys().for_each(|run| anstream::println!("Accepted: {run} is gone."));
-    faults.iter().for_each(|fault| anstream::println!("Accepted: {fault}"));
+    accepted.gone.keys().for_each(|run| outln!("Accepted: {run} is gone."));
+    faults.iter().for_each(|fault| outln!("Accepted: {fault}"));
     if accepted.is_ok() {
-        anstream::println!("There was nothing to accept: no run is gone, and the list of runs is intact.");
+        outln!("There was nothing to accept: no run is gone, and the list of runs is intact.");
     }
     Ok(Exit::Ok)
 }
@@ -152,28 +155,29 @@ fn print_gone(run: &str, gone: &ListedRun, as_json: bool) {
     if as_json {
         let about =
             json!({ "run": run, "ok": false, "gone": true, "began": began, "last_seen": last_seen, "events": events });
-        return anstream::println!("{about}");
+        return outln!("{about}");
     }
     let began = began.map(|began| format!("It began {began:.0} and ")).unwrap_or_else(|| "It ".into());
-    let seen = format!("{began}was last seen {last_seen:.0}, with {events} events.");
-    anstream::println!("{} {run}: The run is gone: its directory was removed or emptied. {seen}", paint(RED, "✗"));
+    let seen = format!("{began}was last seen {last_seen:.0}, with {}.", counted(*events, "event"));
+    outln!("{} {run}: The run is gone: its directory was removed or emptied. {seen}", paint(RED, "✗"));
 }
 
 fn print(run: &str, found: &Verification, as_json: bool) {
     match found {
         Verification::Ok { events, signed, unfinished } if as_json => {
             let about = json!({ "run": run, "ok": true, "events": events, "sealed": signed, "unfinished": unfinished });
-            anstream::println!("{about}");
+            outln!("{about}");
         }
         Verification::Bad { line, fault } if as_json => {
             let words = fault.to_string();
-            anstream::println!("{}", json!({ "run": run, "ok": false, "line": line, "fault": words }));
+            outln!("{}", json!({ "run": run, "ok": false, "line": line, "fault": words }));
         }
         Verification::Ok { events, signed, unfinished } => {
             let signed = if *signed { "signed" } else { "not signed" };
             let rest = if *unfinished { "; killed while writing the next event, which is not recorded" } else { "" };
-            anstream::println!("{} {run}: {events} events, hash chain intact, {signed}{rest}", paint(GREEN, "✓"));
+            let events = counted(*events, "event");
+            outln!("{} {run}: {events}, hash chain intact, {signed}{rest}", paint(GREEN, "✓"));
         }
-        Verification::Bad { fault, .. } => anstream::println!("{} {run}: {fault}", paint(RED, "✗")),
+        Verification::Bad { fault, .. } => outln!("{} {run}: {fault}", paint(RED, "✗")),
     }
 }

@@ -16,6 +16,7 @@ use toolgate_workspace::RunChoice;
 use super::tools::needed_arguments;
 use super::{Invocation, block_on, runs};
 use crate::exit::Exit;
+use crate::output::outln;
 use crate::signals::cancel_on_signal;
 use crate::terminal::{ApproveOnce, ReplyContext, TerminalAnswerer, TerminalApprover, TerminalSink, show_reply};
 use crate::workspace::{CLI, open_workspace_with, person_name, typed_program, warn, with_attach_socket};
@@ -75,7 +76,7 @@ impl PerformedCall {
     fn print(&self, invocation: &Invocation) -> Result<()> {
         let Self { reply, run, sink } = self;
         match invocation.json {
-            true => anstream::println!("{}", serde_json::to_string(reply)?),
+            true => outln!("{}", serde_json::to_string(reply)?),
             false => show_reply(
                 reply,
                 &ReplyContext { run, toolgate: typed_program(&invocation.location) },

@@ -11,7 +11,8 @@ use toolgate_tools::text::{DiffSide, between};
 
 use super::{Invocation, runs};
 use crate::exit::Exit;
-use crate::terminal::{BOLD, DIM, GREEN, RED, YELLOW, diff_line, paint, plain};
+use crate::output::outln;
+use crate::terminal::{BOLD, DIM, GREEN, RED, YELLOW, diff_line, grouped, paint, plain};
 
 /// Show what calls changed, newest run first.
 ///
@@ -81,10 +82,10 @@ impl ShownChanges {
             if as_json {
                 let (time, count) = (event.time, changes.len());
                 let line = json!({ "run": run, "call": call, "time": time, "count": count, "changes": listed, "folded": folded });
-                anstream::println!("{line}");
+                outln!("{line}");
                 continue;
             }
-            anstream::println!("{} {}", paint(BOLD, call), paint(DIM, format!("({run}, {:.0})", event.time)));
+            outln!("{} {}", paint(BOLD, call), paint(DIM, format!("({run}, {:.0})", event.time)));
             listed.into_iter().try_for_each(|change| self.show_change(change))?;
             folded.iter().for_each(show_folded);
         }
@@ -99,16 +100,16 @@ impl ShownChanges {
             (None, _) => "(its old content was evicted; it can't be undone)",
             (Some(_), None) => "(its new content isn't stored; it can be undone)",
         };
-        anstream::println!("  {} {}", plain(&change.path), paint(DIM, note));
+        outln!("  {} {}", plain(&change.path), paint(DIM, note));
         Ok(())
     }
 
     fn show_diff(&self, path: &str, before: &FileVersion, after: &FileVersion) -> Result<()> {
         let diff = between(before.side(path), after.side(path));
         let (more, less) = (format!("+{}", diff.additions), format!("-{}", diff.deletions));
-        anstream::println!("  {} {} {}", plain(path), paint(GREEN, more), paint(RED, less));
+        outln!("  {} {} {}", plain(path), paint(GREEN, more), paint(RED, less));
         if !self.stat {
-            diff.text.lines().for_each(|line| anstream::println!("    {}", diff_line(line)));
+            diff.text.lines().for_each(|line| outln!("    {}", diff_line(line)));
         }
         Ok(())
     }
@@ -122,14 +123,7 @@ fn show_folded(directory: &FoldedDirectory) {
     };
     let counts = [count('+', created, GREEN), count('~', changed, YELLOW), count('-', deleted, RED)];
     let counts: String = counts.into_iter().flatten().collect();
-    anstream::println!("  {}{counts} {}", plain(path), paint(DIM, "(build output; `toolgate changes --all` lists it)"));
-}
-
-/// A number with commas between thousands.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let groups: Vec<&[u8]> = digits.as_bytes().rchunks(3).rev().collect();
-    String::from_utf8_lossy(&groups.join(&b',')).into_owned()
+    outln!("  {}{counts} {}", plain(path), paint(DIM, "(build output; `toolgate changes --all` lists it)"));
 }
 
 /// What one call changed.
@@ -162,7 +156,7 @@ impl CallChangeList {
         let FoldedChanges { listed, folded } = shown.fold(&self.0);
         listed.iter().take(most).try_for_each(|change| shown.show_change(change))?;
         if listed.len() > most {
-            anstream::println!("  {}", paint(DIM, format!("… and {} more", listed.len() - most)));
+            outln!("  {}", paint(DIM, format!("… and {} more", listed.len() - most)));
         }
         folded.iter().for_each(show_folded);
         Ok(())

@@ -31,6 +31,10 @@ pub(crate) struct ChatArgs {
 
 impl ChatArgs {
     pub(crate) fn run(self, invocation: Invocation) -> Result<Exit> {
+        anyhow::ensure!(
+            !invocation.json,
+            "A conversation is for people, so it has no --json. `toolgate --json run TASK` and `--continue` have it."
+        );
         match is_possible() {
             true => block_on(chat::at_terminal(self.agent, invocation))?,
             false => block_on(chat::from_lines(self.agent, invocation))?,

@@ -12,6 +12,7 @@ use super::applied_report::AppliedReport;
 use super::call::CallArgs;
 use super::sandbox::preview::RehearsalPreview;
 use crate::exit::Exit;
+use crate::output::errln;
 
 const REPORT: AppliedReport = AppliedReport { done: "Applied:", left: "Quarantined:", left_in: "kept_aside" };
 
@@ -51,7 +52,7 @@ impl CommitArgs {
             let files = location.roots(&settings)?;
             let rehearsed = RehearsalPreview::of(&layers, &files, &self.rehearsal, invocation)?;
             match invocation.json {
-                true => anstream::eprintln!("{}", rehearsed.json()?),
+                true => errln!("{}", rehearsed.json()?),
                 false => rehearsed.show(true)?,
             }
             return Ok(Exit::Ok);

@@ -17,6 +17,7 @@ use toolgate_workspace::{RunChoice, Workspace, WorkspaceLocation};
 
 use super::{block_on, undo};
 use crate::exit::Exit;
+use crate::output::errln;
 use crate::signals::cancel_on_signal;
 use crate::terminal::{
     ApproveOnce, BOLD, DIM, ExclusivePrompt, ReplyContext, ReportStyle, Reporter, ScreenStyle, TerminalApprover,
@@ -52,13 +53,14 @@ const PROJECT: &[(&str, &str)] = &[
 const TASK: &str = "The slugs are wrong. Find out why, fix it, and tidy up.";
 
 impl DemoArgs {
-    pub(crate) fn run(self) -> Result<Exit> {
+    pub(crate) fn run(self, as_json: bool) -> Result<Exit> {
+        anyhow::ensure!(!as_json, "The demo is for people, so it has no --json. `toolgate --json run TASK` has it.");
         let directory =
             tempfile::Builder::new().prefix("toolgate-demo-").tempdir().context("no temporary directory")?;
         let (location, workspace) = prepare(directory.path())?;
         say(&format!("A small project in {}:", workspace.display()));
         let names: Vec<&str> = PROJECT.iter().map(|(name, _)| *name).collect();
-        anstream::eprintln!("{}", paint(DIM, names.join("  ")));
+        errln!("{}", paint(DIM, names.join("  ")));
         say(&format!("$ toolgate run \"{TASK}\""));
         let workspace = open_workspace_with(&location, toolgate_agent::tools(), Vec::new())?;
         let recorded = workspace.begin(&RunChoice { run: None, session: "demo".into(), front_end: "agent" })?;
@@ -143,7 +145,7 @@ impl Approver for DemoApprover {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalAnswer> {
         let words =
             format!("May `{}` run? {} There is no terminal, so the demo approves.", request.tool, request.reason);
-        anstream::eprintln!("{}", paint(YELLOW, words));
+        errln!("{}", paint(YELLOW, words));
         Box::pin(std::future::ready(ApprovalAnswer::Granted {
             scope: ApprovalScope::Call,
             by: "the demo itself".into(),
@@ -152,5 +154,5 @@ impl Approver for DemoApprover {
 }
 
 fn say(words: &str) {
-    anstream::eprintln!("\n{}", paint(BOLD, words));
+    errln!("\n{}", paint(BOLD, words));
 }

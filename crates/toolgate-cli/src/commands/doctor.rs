@@ -19,6 +19,7 @@ use super::caches::in_words;
 use super::sandbox::restricted_paths;
 use super::{Invocation, block_on, policy::holds};
 use crate::exit::Exit;
+use crate::output::outln;
 use crate::terminal::{BOLD, guarantee, holding_mark, paint, plain, wrapped};
 
 /// Check which guarantees hold on this machine and in this workspace, and how to fix those that don't.
@@ -272,7 +273,7 @@ fn workspace_file(invocation: &Invocation, compiled: &CompiledConfig) -> Result<
 
 fn print(checks: &[DoctorCheck], as_json: bool) -> Result<()> {
     if as_json {
-        anstream::println!("{}", serde_json::to_string(checks)?);
+        outln!("{}", serde_json::to_string(checks)?);
         return Ok(());
     }
     let widest = checks.iter().map(|check| check.name.chars().count()).max().unwrap_or_default();
@@ -281,7 +282,7 @@ fn print(checks: &[DoctorCheck], as_json: bool) -> Result<()> {
     for DoctorCheck { name, state, found, .. } in checks {
         let (mark, style) = holding_mark(*state);
         let space = " ".repeat(indent - 2 - name.chars().count());
-        anstream::println!("{} {}{space}{}", paint(style, mark), paint(BOLD, name), wrapped(&plain(found), indent));
+        outln!("{} {}{space}{}", paint(style, mark), paint(BOLD, name), wrapped(&plain(found), indent));
     }
     show_remedies(checks);
     Ok(())
@@ -299,9 +300,9 @@ fn show_remedies(checks: &[DoctorCheck]) {
         }
     }
     if !remedies.is_empty() {
-        anstream::println!("\n{}", paint(BOLD, "How to fix this"));
+        outln!("\n{}", paint(BOLD, "How to fix this"));
     }
     for (remedy, names) in remedies {
-        anstream::println!("  {}", wrapped(&format!("{}: {remedy}", names.join(", ")), 4));
+        outln!("  {}", wrapped(&format!("{}: {remedy}", names.join(", ")), 4));
     }
 }

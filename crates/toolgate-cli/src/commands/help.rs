@@ -5,6 +5,7 @@ use anyhow::Result;
 use clap::Command;
 
 use crate::exit::Exit;
+use crate::output::err;
 
 /// Reflows the texts of a command and all its subcommands.
 pub(super) fn flowing(command: Command) -> Command {
@@ -18,7 +19,7 @@ pub(super) fn flowing(command: Command) -> Command {
 
 /// Says how the program is used, to whoever named no subcommand.
 pub(super) fn print_short_help(mut command: Command) -> Result<Exit> {
-    anstream::eprint!("{}", command.render_help().ansi());
+    err!("{}", command.render_help().ansi());
     Ok(Exit::Usage)
 }
 

@@ -7,7 +7,8 @@ use toolgate_journal::{NewTask, ReplyAddress, Task, TaskState};
 
 use super::Invocation;
 use crate::exit::Exit;
-use crate::terminal::{BOLD, DIM, GREEN, RED, TextTable, YELLOW, paint, plain};
+use crate::output::outln;
+use crate::terminal::{BOLD, DIM, GREEN, RED, TextTable, YELLOW, first_line, paint, plain, to_the_minute};
 
 /// The queue of tasks for workers.
 ///
@@ -85,19 +86,18 @@ impl InboxArgs {
 
 fn list(tasks: &[Task], as_json: bool) -> Result<()> {
     if as_json {
-        anstream::println!("{}", serde_json::to_string(tasks)?);
+        outln!("{}", serde_json::to_string(tasks)?);
         return Ok(());
     }
     let mut table = TextTable::new(&["TASK", "STATE", "TRIES", "ADDED", "WHAT"]);
     for task in tasks {
         let (state, style) = state_word(task);
-        let what: String = plain(task.task.lines().next().unwrap_or_default()).chars().take(60).collect();
         table.row([
             (task.id.clone(), BOLD),
             (state, style),
             (task.attempts.to_string(), anstyle::Style::new()),
-            (format!("{:.0}", task.created).replace('T', " "), DIM),
-            (what, anstyle::Style::new()),
+            (to_the_minute(task.created), DIM),
+            (first_line(&task.task), anstyle::Style::new()),
         ]);
     }
     table.print();
@@ -118,17 +118,17 @@ fn state_word(task: &Task) -> (String, anstyle::Style) {
 
 fn print(task: &Task, as_json: bool) -> Result<()> {
     if as_json {
-        anstream::println!("{}", serde_json::to_string(task)?);
+        outln!("{}", serde_json::to_string(task)?);
         return Ok(());
     }
     let (state, style) = state_word(task);
-    anstream::println!("{} {}", paint(BOLD, &task.id), paint(style, state));
-    anstream::println!("{}", plain(&task.task));
+    outln!("{} {}", paint(BOLD, &task.id), paint(style, state));
+    outln!("{}", plain(&task.task));
     for run in &task.runs {
-        anstream::println!("{}", paint(DIM, format!("worked on in {run}")));
+        outln!("{}", paint(DIM, format!("worked on in {run}")));
     }
     if let Some(answer) = &task.answer {
-        anstream::println!("\n{}", plain(answer));
+        outln!("\n{}", plain(answer));
     }
     Ok(())
 }

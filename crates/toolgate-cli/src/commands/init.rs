@@ -10,11 +10,13 @@ use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use serde_json::json;
 
-use self::client::{ServerCommand, SupportedClient};
+use self::client::{ClientSetup, ServerCommand, SupportedClient};
 use self::merge::MergeOutcome;
 use super::Invocation;
 use crate::exit::Exit;
+use crate::output::{errln, out, outln};
 use crate::terminal::{BOLD, DIM, paint};
 use crate::workspace::program_name;
 use toolgate_config::{WORKSPACE_FILE, read_optional, trust};
@@ -95,8 +97,12 @@ fn write_policy(invocation: &Invocation) -> Result<Exit> {
         Err(error) => return Err(error).with_context(|| format!("{} can't be written", file.display())),
     }
     trust::trust(&invocation.location.config.trusted(), &invocation.location.directory, TEMPLATE)?;
-    anstream::println!("Wrote {} and trusted it.", paint(BOLD, file.display()));
-    anstream::println!("Next: `toolgate tools` shows what a model can ask for.");
+    if invocation.json {
+        outln!("{}", json!({ "file": file, "written": true, "trusted": true }));
+        return Ok(Exit::Ok);
+    }
+    outln!("Wrote {} and trusted it.", paint(BOLD, file.display()));
+    outln!("Next: `toolgate tools` shows what a model can ask for.");
     Ok(Exit::Ok)
 }
 
@@ -106,33 +112,52 @@ fn set_up(client: SupportedClient, write: bool, invocation: &Invocation) -> Resu
     let start = ServerCommand { program: program_name(), workspace: invocation.location.directory.clone() };
     let setup = client.setup(&start, &home);
     let file = paint(BOLD, setup.file.display());
+    if invocation.json {
+        return set_up_as_json(&setup, write);
+    }
     if !write {
-        anstream::eprintln!("{}", paint(DIM, format!("In {}, or with --write from here:", setup.file.display())));
-        anstream::print!("{}", setup.snippet());
+        errln!("{}", paint(DIM, format!("In {}, or with --write from here:", setup.file.display())));
+        out!("{}", setup.snippet());
         return Ok(Exit::Ok);
     }
     let text = read_optional(&setup.file)?.unwrap_or_default();
     match setup.merged(&text) {
         MergeOutcome::Changed(changed) => {
             replace(&setup.file, &changed)?;
-            anstream::println!("Added toolgate to {file}.");
+            outln!("Added toolgate to {file}.");
             if start.program.contains('/') {
                 let hint =
                     "put `toolgate` on the PATH and run `toolgate init` again for one that works on other machines";
-                anstream::println!("The entry names the program of this machine; {hint}.");
+                outln!("The entry names the program of this machine; {hint}.");
             }
-            anstream::println!("Next: {}", setup.next);
+            outln!("Next: {}", setup.next);
         }
         MergeOutcome::There => {
-            anstream::println!("{file} has an entry `{}` already; it was left as it is.", client::NAME)
+            outln!("{file} has an entry `{}` already; it was left as it is.", client::NAME)
         }
         MergeOutcome::ByHand => {
-            anstream::eprintln!("{file} isn't in a form that can be changed safely. Add this to it by hand:");
-            anstream::print!("{}", setup.snippet());
+            errln!("{file} isn't in a form that can be changed safely. Add this to it by hand:");
+            out!("{}", setup.snippet());
             return Ok(Exit::Failed);
         }
     }
     Ok(Exit::Ok)
+}
+
+/// Adds the entry, if that is asked for, and says for programs what it is and where it goes.
+fn set_up_as_json(setup: &ClientSetup, write: bool) -> Result<Exit> {
+    let text = read_optional(&setup.file)?.unwrap_or_default();
+    let (state, exit) = match (write, setup.merged(&text)) {
+        (false, _) => ("not_written", Exit::Ok),
+        (true, MergeOutcome::There) => ("already_there", Exit::Ok),
+        (true, MergeOutcome::ByHand) => ("by_hand", Exit::Failed),
+        (true, MergeOutcome::Changed(changed)) => {
+            replace(&setup.file, &changed)?;
+            ("written", Exit::Ok)
+        }
+    };
+    outln!("{}", json!({ "file": setup.file, "state": state, "snippet": setup.snippet(), "next": setup.next }));
+    Ok(exit)
 }
 
 /// Writes the file whole or not at all, with the mode that it had.

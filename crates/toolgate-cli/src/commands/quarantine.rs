@@ -13,6 +13,7 @@ use super::Invocation;
 use super::applied_report::AppliedReport;
 use super::call::CallArgs;
 use crate::exit::Exit;
+use crate::output::{RawOutput, errln, outln};
 use crate::terminal::{BOLD, DIM, paint, plain};
 
 const REPORT: AppliedReport = AppliedReport { done: "Applied:", left: "Not applied:", left_in: "refused" };
@@ -76,17 +77,17 @@ impl QuarantineArgs {
 fn list(store: &Quarantine, as_json: bool) -> Result<Exit> {
     let calls = store.calls()?;
     if calls.is_empty() && !as_json {
-        anstream::eprintln!("Nothing is quarantined.");
+        errln!("Nothing is quarantined.");
     }
     for call in calls {
         let quarantined = store.changes(&call)?;
         if as_json {
-            anstream::println!("{}", json!({ "call": call, "held": quarantined }));
+            outln!("{}", json!({ "call": call, "held": quarantined }));
             continue;
         }
-        anstream::println!("{}", paint(BOLD, plain(&call)));
+        outln!("{}", paint(BOLD, plain(&call)));
         for QuarantinedChange { path, reason, .. } in &quarantined {
-            anstream::println!("  {} {}", plain(path), paint(DIM, format!("({})", plain(reason))));
+            outln!("  {} {}", plain(path), paint(DIM, format!("({})", plain(reason))));
         }
     }
     Ok(Exit::Ok)
@@ -114,6 +115,6 @@ fn find(store: &Quarantine, call: &str, path: &str) -> Result<(QuarantinedChange
 
 fn show(store: &Quarantine, call: &str, path: &str) -> Result<Exit> {
     let (_, bytes) = find(store, call, path)?;
-    std::io::stdout().write_all(&bytes).context("standard output can't be written")?;
+    RawOutput.write_all(&bytes).context("standard output can't be written")?;
     Ok(Exit::Ok)
 }

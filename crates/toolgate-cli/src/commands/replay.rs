@@ -16,6 +16,7 @@ use self::workspace_copy::WorkspaceCopy;
 use super::runs::find;
 use super::{Invocation, block_on};
 use crate::exit::Exit;
+use crate::output::{errln, outln};
 use crate::terminal::{BOLD, DIM, GREEN, RED, YELLOW, paint, plain};
 
 /// Repeat the calls of a recorded run in a copy of the workspace, and compare.
@@ -57,12 +58,12 @@ impl ReplayArgs {
             return serve::serve(past);
         }
         let rebuilt = WorkspaceCopy::make(&invocation.location, &state, &past)?;
-        rebuilt.notes.iter().for_each(|note| anstream::eprintln!("{} {}", paint(YELLOW.bold(), "note:"), plain(note)));
+        rebuilt.notes.iter().for_each(|note| errln!("{} {}", paint(YELLOW.bold(), "note:"), plain(note)));
         let outcomes = block_on(self.repeat(&past, &rebuilt))??;
         let differ = outcomes.iter().filter(|outcome| matches!(outcome.1, ReplayOutcome::Differs(_))).count();
         self.show(&past, &outcomes, invocation.json);
         if self.keep {
-            anstream::eprintln!("The copy is in {}.", paint(BOLD, rebuilt.keep().display()));
+            errln!("The copy is in {}.", paint(BOLD, rebuilt.keep().display()));
         }
         Ok(if differ == 0 { Exit::Ok } else { Exit::Failed })
     }
@@ -115,13 +116,13 @@ impl ReplayArgs {
             let run = &past.run;
             let summary =
                 json!({ "run": run, "same": same, "differ": differ, "skipped": skipped, "left": left, "calls": calls });
-            return anstream::println!("{summary}");
+            return outln!("{summary}");
         }
         for (number, (call, outcome)) in (1..).zip(outcomes) {
             outcome.show(number, call);
         }
         let left = if left > 0 { format!(", {left} left; `--all` continues") } else { String::new() };
-        anstream::println!("{same} same, {differ} different, {skipped} not repeated{left}");
+        outln!("{same} same, {differ} different, {skipped} not repeated{left}");
     }
 }
 
@@ -136,14 +137,14 @@ impl ReplayOutcome {
     fn show(&self, number: usize, call: &PastCall) {
         let (tool, id) = (paint(BOLD, plain(&call.tool)), paint(DIM, plain(&call.id)));
         match self {
-            Self::Same => anstream::println!("{} {number}. {tool} {id}", paint(GREEN, "=")),
+            Self::Same => outln!("{} {number}. {tool} {id}", paint(GREEN, "=")),
             Self::Skipped(why) => {
-                anstream::println!("{} {number}. {tool} {id} {}", paint(YELLOW, "–"), paint(DIM, why))
+                outln!("{} {number}. {tool} {id} {}", paint(YELLOW, "–"), paint(DIM, why))
             }
             Self::Differs(difference) => {
-                anstream::println!("{} {number}. {tool} {id} {}", paint(RED, "≠"), plain(&difference.at));
-                anstream::println!("     was: {}", shown(&difference.was));
-                anstream::println!("     now: {}", shown(&difference.now));
+                outln!("{} {number}. {tool} {id} {}", paint(RED, "≠"), plain(&difference.at));
+                outln!("     was: {}", shown(&difference.was));
+                outln!("     now: {}", shown(&difference.now));
             }
         }
     }

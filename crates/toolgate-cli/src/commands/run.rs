@@ -21,6 +21,7 @@ pub(crate) use self::agent_run::{AgentRun, RunObservers};
 pub(crate) use self::model::{ModelArgs, OpenedModel};
 use super::{Invocation, block_on};
 use crate::exit::Exit;
+use crate::output::outln;
 use crate::signals::cancel_on_signal;
 use crate::terminal::{
     ExclusivePrompt, JsonReporter, LiveView, ReportStyle, Reporter, ScreenStyle, TerminalAnswerer, TerminalApprover,
@@ -131,6 +132,6 @@ impl RunArgs {
 fn print_answer(outcome: &AgentOutcome, invocation: &Invocation) {
     let was_shown = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
     if let (Some(answer), false, false) = (outcome.answer(), was_shown, invocation.json) {
-        anstream::println!("{}", crate::terminal::plain(answer));
+        outln!("{}", crate::terminal::plain(answer));
     }
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
-use toolgate_contract::Event;
+use serde_json::json;
+use toolgate_contract::{Event, counted};
 use toolgate_journal::{
     CallRow, EventStore, RunFilter, RunRow, StateDirectory, catch_up, export, list_runs, read_events, read_tree,
     reindex,
@@ -16,7 +17,8 @@ use toolgate_journal::{
 
 use super::Invocation;
 use crate::exit::Exit;
-use crate::terminal::{BOLD, DIM, GREEN, RED, TextTable, show_tree};
+use crate::output::{RawOutput, out, outln};
+use crate::terminal::{BOLD, DIM, GREEN, RED, TextTable, first_line, show_tree, to_the_minute};
 
 /// Show past and current runs.
 ///
@@ -97,17 +99,20 @@ impl RunsArgs {
                 tail::tail(&state.run_dir(&find(&state, &run)?)?, lines, follow, invocation.json)?;
             }
             RunsVerb::Export { run, script: true, .. } => {
-                anstream::print!("{}", script::script(&events_of(&state, &find(&state, &run)?)?)?);
+                out!("{}", script::script(&events_of(&state, &find(&state, &run)?)?)?);
             }
             RunsVerb::Export { run, without_contents, .. } => {
                 let (run, key) = (find(&state, &run)?, invocation.location.signing_key());
                 let all = export(&state, &run, key.as_ref(), !without_contents)?;
-                serde_json::to_writer(std::io::stdout().lock(), &all)?;
-                anstream::println!();
+                serde_json::to_writer(RawOutput, &all)?;
+                outln!();
             }
             RunsVerb::Reindex => {
                 let count = reindex(state.path(), invocation.location.stores()?.store()?.as_ref())?;
-                anstream::println!("Rebuilt the store from {count} events.");
+                match invocation.json {
+                    true => outln!("{}", json!({ "events": count })),
+                    false => outln!("Rebuilt the store from {}.", counted(count, "event")),
+                }
             }
         }
         Ok(Exit::Ok)
@@ -145,10 +150,10 @@ fn list(state: &StateDirectory, limit: usize, everywhere: bool, invocation: &Inv
     let workspace = (!everywhere).then(|| invocation.location.directory.display().to_string());
     let runs = store_of(state, invocation)?.runs(&RunFilter { limit, workspace, ..RunFilter::default() })?;
     if invocation.json {
-        anstream::println!("{}", serde_json::to_string(&runs)?);
+        outln!("{}", serde_json::to_string(&runs)?);
         return Ok(());
     }
-    let mut table = TextTable::new(&["RUN", "STARTED", "FROM", "PRESET", "CALLS", "FAILED"]);
+    let mut table = TextTable::new(&["RUN", "STARTED", "FROM", "CALLS", "FAILED", "PRESET", "TASK"]);
     for run in &runs {
         table.row(row(run));
     }
@@ -156,20 +161,21 @@ fn list(state: &StateDirectory, limit: usize, everywhere: bool, invocation: &Inv
     Ok(())
 }
 
-fn row(run: &RunRow) -> [(String, anstyle::Style); 6] {
+fn row(run: &RunRow) -> [(String, anstyle::Style); 7] {
     let plain = anstyle::Style::new();
     [
         (run.id.clone(), BOLD),
         (time(run.started), DIM),
         (run.front_end.clone().unwrap_or_default(), plain),
-        (run.preset.clone().unwrap_or_default(), plain),
         (run.calls.to_string(), plain),
         (run.failed.to_string(), if run.failed > 0 { RED } else { DIM }),
+        (run.preset.clone().unwrap_or_default(), plain),
+        (run.task.as_deref().map(first_line).unwrap_or_default(), plain),
     ]
 }
 
 fn time(time: Option<Timestamp>) -> String {
-    time.map(|time| format!("{time:.0}").replace('T', " ")).unwrap_or_default()
+    time.map(to_the_minute).unwrap_or_default()
 }
 
 fn show(state: &StateDirectory, run: &str, invocation: &Invocation) -> Result<()> {
@@ -177,7 +183,7 @@ fn show(state: &StateDirectory, run: &str, invocation: &Invocation) -> Result<()
     let calls = store.calls(run)?;
     if invocation.json {
         let facts = store.run(run)?.context("the run isn't in the store; try `toolgate runs reindex`")?;
-        anstream::println!("{}", serde_json::json!({ "run": facts, "calls": calls }));
+        outln!("{}", json!({ "run": facts, "calls": calls }));
         return Ok(());
     }
     let mut table = TextTable::new(&["CALL", "TOOL", "DECISION", "BY RULE", "RESULT", "MS"]);
@@ -214,7 +220,7 @@ fn events_of(state: &StateDirectory, run: &str) -> Result<Vec<Event>> {
 fn draw(state: &StateDirectory, run: &str, as_json: bool) -> Result<()> {
     let tree = read_tree(&state.run_dir(run)?)?;
     match as_json {
-        true => anstream::println!("{}", serde_json::to_string(&tree)?),
+        true => outln!("{}", serde_json::to_string(&tree)?),
         false => show_tree(&tree),
     }
     Ok(())

@@ -13,6 +13,7 @@ use toolgate_contract::CancellationToken;
 
 use super::Invocation;
 use crate::exit::Exit;
+use crate::output::errln;
 use crate::signals::cancel_on_signal;
 use crate::terminal::{DIM, paint};
 
@@ -56,8 +57,7 @@ impl ServeArgs {
 /// Stops in order at the first signal.
 fn stop_on_signal() -> CancellationToken {
     let stop = CancellationToken::new();
-    let announce =
-        || anstream::eprintln!("{}", paint(DIM, "Stopping: calls are cancelled and the record is finished."));
+    let announce = || errln!("{}", paint(DIM, "Stopping: calls are cancelled and the record is finished."));
     cancel_on_signal(stop.clone(), announce);
     stop
 }

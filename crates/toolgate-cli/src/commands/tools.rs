@@ -8,7 +8,8 @@ use toolgate_dialects::definition;
 
 use super::Invocation;
 use crate::exit::Exit;
-use crate::terminal::{BOLD, DIM, GREEN, RED, TextTable, YELLOW, paint};
+use crate::output::outln;
+use crate::terminal::{BOLD, DIM, GREEN, RED, TextTable, YELLOW, paint, wrapped};
 use crate::workspace::open_workspace;
 use toolgate_runtime::quoted;
 use toolgate_workspace::Workspace;
@@ -51,8 +52,14 @@ impl ToolsArgs {
             None => tools,
         };
         match self.format {
-            Some(format) => print_json(&tools.iter().map(|tool| definition(tool, format.into())).collect::<Vec<_>>())?,
-            None if invocation.json => print_json(&serde_json::to_value(&tools)?)?,
+            Some(format) => {
+                let definitions: Vec<Value> = tools.iter().map(|tool| definition(tool, format.into())).collect();
+                match invocation.json {
+                    true => outln!("{}", json!(definitions)),
+                    false => outln!("{}", serde_json::to_string_pretty(&definitions)?),
+                }
+            }
+            None if invocation.json => outln!("{}", json!(tools)),
             None if self.name.is_some() => tools.iter().for_each(|tool| print_tool(tool)),
             None => print_table(&tools),
         }
@@ -68,12 +75,6 @@ impl From<DefinitionFormat> for toolgate_dialects::Dialect {
             DefinitionFormat::Mcp => Self::Mcp,
         }
     }
-}
-
-fn print_json(value: &impl serde::Serialize) -> Result<()> {
-    let value: Value = serde_json::to_value(value)?;
-    anstream::println!("{}", serde_json::to_string_pretty(&value)?);
-    Ok(())
 }
 
 fn named<'a>(name: &str, workspace: &'a Workspace) -> Result<&'a Declaration> {
@@ -94,8 +95,8 @@ pub(super) fn needed_arguments(tool: &Declaration) -> Vec<&str> {
 
 /// One tool: what it does, its arguments, and a call of it with the needed ones.
 fn print_tool(tool: &Declaration) {
-    anstream::println!("{} {}", paint(BOLD, &tool.name), paint(DIM, &tool.version));
-    anstream::println!("{}\n", tool.description);
+    outln!("{} {}", paint(BOLD, &tool.name), paint(DIM, &tool.version));
+    outln!("{}\n", wrapped(&tool.description, 0));
     let (needed, required) = (needed_arguments(tool), tool.args_schema.get("required").and_then(Value::as_array));
     let arguments = tool.args_schema.get("properties").and_then(Value::as_object);
     let mut table = TextTable::new(&["ARGUMENT", "TYPE", "", "WHAT IT IS"]);
@@ -115,7 +116,7 @@ fn print_tool(tool: &Declaration) {
     }
     table.print();
     let call = quoted(&Value::from(example).to_string());
-    anstream::println!("\nExample: toolgate call {} {call}", tool.name);
+    outln!("\nExample: toolgate call {} {call}", tool.name);
 }
 
 /// The type of an argument; `null`, which stands for leaving it out, isn't named.

@@ -11,6 +11,7 @@ use super::applied_report::AppliedReport;
 use super::call::CallArgs;
 use super::{Invocation, runs};
 use crate::exit::Exit;
+use crate::output::errln;
 use crate::terminal::{DIM, paint};
 use crate::workspace::typed_program;
 
@@ -76,7 +77,7 @@ impl UndoArgs {
         let exit = REPORT.print(&performed, invocation)?;
         if let (false, false, Some(before)) = (performed.reply.ok, invocation.json, before) {
             let program = typed_program(&invocation.location);
-            anstream::eprintln!("{}", paint(DIM, format!("`{program} undo {before}` undoes the change before it.")));
+            errln!("{}", paint(DIM, format!("`{program} undo {before}` undoes the change before it.")));
         }
         Ok(exit)
     }

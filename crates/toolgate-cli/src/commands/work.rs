@@ -16,6 +16,7 @@ use toolgate_workspace::{RunChoice, Workspace};
 use super::run::ModelArgs;
 use super::{Invocation, block_on};
 use crate::exit::Exit;
+use crate::output::errln;
 use crate::signals::cancel_on_signal;
 use crate::terminal::{TerminalSink, YELLOW, paint, plain};
 use crate::work::{
@@ -82,8 +83,8 @@ impl WorkArgs {
         let (state, inbox, store) =
             (invocation.location.state()?, workspace.stores.inbox()?, workspace.stores.store()?);
         let controls = AgentLimits { turns: self.max_turns, ..AgentLimits::default() };
-        let worker = AgentWorker { workspace, model: opened.model, controls };
-        block_on(self.serve(RunRecords { state: Arc::new(state), store }, inbox, &worker, token))??;
+        let worker = AgentWorker { workspace, model: opened.model, controls, as_json: invocation.json };
+        block_on(self.serve(RunRecords { state: Arc::new(state), store }, inbox, &worker, token, invocation.json))??;
         worker.workspace.finish();
         Ok(Exit::Ok)
     }
@@ -94,6 +95,7 @@ impl WorkArgs {
         inbox: Arc<dyn Inbox>,
         worker: &AgentWorker,
         token: Option<String>,
+        as_json: bool,
     ) -> Result<()> {
         let cancel = CancellationToken::new();
         cancel_on_signal(cancel.clone(), || {});
@@ -111,7 +113,7 @@ impl WorkArgs {
             lease: Duration::from_secs(self.lease_seconds),
             unconfirmed: Mutex::default(),
         };
-        let channel_of = |task: &toolgate_journal::Task| reply_channel(&task.reply_to, telegram.as_ref());
+        let channel_of = |task: &toolgate_journal::Task| reply_channel(&task.reply_to, telegram.as_ref(), as_json);
         self.take_tasks(&supervisor, &channel_of, &cancel).await
     }
 
@@ -184,7 +186,7 @@ impl WorkArgs {
 }
 
 fn warn(text: &str) {
-    anstream::eprintln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(text));
+    errln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(text));
 }
 
 /// Runs an agent behind the gate, with a new run for each task.
@@ -192,6 +194,7 @@ struct AgentWorker {
     workspace: Workspace,
     model: Arc<dyn Model>,
     controls: AgentLimits,
+    as_json: bool,
 }
 
 impl TaskWorker for AgentWorker {
@@ -199,11 +202,13 @@ impl TaskWorker for AgentWorker {
         Box::pin(async move {
             let choice = RunChoice { run: None, session: "inbox".into(), front_end: "inbox" };
             let recorded = self.workspace.begin_as(&job.run, &choice)?;
+            // Nobody continues the run while the task is worked on.
+            let _hold = self.workspace.state.hold_run(&recorded.run.id)?;
             let session = recorded
                 .session
                 .approved_by(job.reply_channel.approver())
                 .answered_by(job.reply_channel.answerer())
-                .watched_by(Arc::new(TerminalSink::new(false)));
+                .watched_by(Arc::new(TerminalSink::new(self.as_json)));
             let (ending, model) = (session.clone(), Arc::clone(&self.model));
             let agent = Agent::new(model, Arc::clone(&self.workspace.gate), session, self.controls.clone());
             let outcome = agent.work(&job.objective, cancel).await;

@@ -1,10 +1,12 @@
 //! Asks the agent's questions in the terminal: the person types a number for a choice, or text.
 
 use toolgate_contract::{BoxFuture, CancellationToken, Question, QuestionAnswer};
+
 use toolgate_runtime::QuestionAnswerer;
 
 use super::prompt::{TerminalPrompt, read_line};
 use super::{BLUE, BOLD, DIM, paint, plain};
+use crate::output::{err, errln};
 
 /// Asks the person at the terminal.
 pub(crate) struct TerminalAnswerer {
@@ -35,17 +37,17 @@ pub(crate) fn prompt_for_answer(question: &Question, by: &str) -> Option<Questio
 fn ask_person(question: &Question, by: &str, withdrawn: &CancellationToken) -> Option<QuestionAnswer> {
     show_question(question);
     loop {
-        anstream::eprint!("{} ", paint(BOLD, "Your answer:"));
+        err!("{} ", paint(BOLD, "Your answer:"));
         match question.answer(&read_line(withdrawn)?, by) {
             Some(answer) => return Some(answer),
-            None => anstream::eprintln!("{}", please(question)),
+            None => errln!("{}", please(question)),
         }
     }
 }
 
 /// The question and the answers to choose from.
 pub(crate) fn show_question(question: &Question) {
-    question_lines(question).iter().for_each(|line| anstream::eprintln!("{line}"));
+    question_lines(question).iter().for_each(|line| errln!("{line}"));
 }
 
 /// The lines of a question.

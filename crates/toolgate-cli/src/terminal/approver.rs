@@ -8,6 +8,7 @@ use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver};
 
 use super::prompt::{TerminalPrompt, read_line};
 use super::{BOLD, DIM, GREEN, RED, YELLOW, diff_line, paint, plain, risk, wrapped};
+use crate::output::{err, errln};
 
 /// Asks the person at the terminal.
 pub(crate) struct TerminalApprover {
@@ -57,20 +58,20 @@ pub(crate) fn prompt_for_approval(request: &ApprovalRequest, by: String) -> Appr
 fn ask_person(request: &ApprovalRequest, by: String, withdrawn: &CancellationToken) -> ApprovalAnswer {
     show_request(request);
     loop {
-        anstream::eprint!("{} {} ", paint(BOLD, "Your answer:"), paint(DIM, "(a letter, then Enter)"));
+        err!("{} {} ", paint(BOLD, "Your answer:"), paint(DIM, "(a letter, then Enter)"));
         let Some(line) = read_line(withdrawn) else { return ApprovalAnswer::Nobody };
         match read_answer(line.trim(), request) {
             Some(TypedAnswer::Yes(scope)) => return ApprovalAnswer::Granted { scope, by },
             Some(TypedAnswer::No) => return ApprovalAnswer::Denied { by, reason: reason(withdrawn) },
             Some(TypedAnswer::Abort) => return ApprovalAnswer::Aborted { by, reason: reason(withdrawn) },
-            None => anstream::eprintln!("Please type one of the letters in brackets, then Enter."),
+            None => errln!("Please type one of the letters in brackets, then Enter."),
         }
     }
 }
 
 /// Why a person says no, if they say so.
 fn reason(withdrawn: &CancellationToken) -> Option<String> {
-    anstream::eprint!("{} ", paint(DIM, "Why not? (shown to the model; may be empty)"));
+    err!("{} ", paint(DIM, "Why not? (shown to the model; may be empty)"));
     read_line(withdrawn).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
@@ -123,10 +124,10 @@ const OFFERS_AT: usize = 15;
 
 /// Shows everything that a person needs to decide.
 pub(crate) fn show_request(request: &ApprovalRequest) {
-    request_lines(request).iter().for_each(|line| anstream::eprintln!("{line}"));
+    request_lines(request).iter().for_each(|line| errln!("{line}"));
     let abort = paint(RED.bold(), "[x]");
     let ends = "no, and end this run: its other calls are cancelled, and no more are made";
-    anstream::eprintln!("  {abort} {:<8} {}", "abort", wrapped(ends, OFFERS_AT));
+    errln!("  {abort} {:<8} {}", "abort", wrapped(ends, OFFERS_AT));
 }
 
 /// Everything that a person needs to decide, with the answers that every front end offers. A conversation is interrupted

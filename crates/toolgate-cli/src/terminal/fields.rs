@@ -2,11 +2,13 @@
 
 use serde_json::Value;
 
+use crate::output::outln;
+
 use super::{DIM, paint, plain};
 
 /// Prints every field on a line of its own.
 pub(super) fn show_fields(value: &Value) {
-    lines(value, "").iter().for_each(|line| anstream::println!("{line}"));
+    lines(value, "").iter().for_each(|line| outln!("{line}"));
 }
 
 /// A value as lines with this indent.

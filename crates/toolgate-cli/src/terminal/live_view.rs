@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use toolgate_agent::AgentLimits;
-use toolgate_contract::{Event, EventPayload, TokenUsage};
+use toolgate_contract::{Event, EventPayload, TokenUsage, counted};
 
 use super::{BOLD, DIM, grouped, level, paint, plain};
 
@@ -100,7 +100,7 @@ impl LiveView {
             grouped(self.tokens),
             clock(gone),
             clock(left),
-            if self.agents == 1 { "1 agent".to_owned() } else { format!("{} agents", self.agents) },
+            counted(self.agents, "agent"),
         );
         let mut lines = vec![paint(DIM, "─".repeat(60)), paint(BOLD, head)];
         let processes = self.processes.iter().take(RUNNING);

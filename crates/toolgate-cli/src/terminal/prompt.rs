@@ -1,9 +1,11 @@
 //! A question on the screen, which disappears when its answer is no longer needed.
 
 use rustix::event::{PollFd, PollFlags, poll};
+
 use toolgate_contract::CancellationToken;
 
 use super::{DIM, paint};
+use crate::output::errln;
 
 /// A question on the screen. If dropped before it is answered, it says so at once that no answer is needed, since
 /// whatever the call does next may be the last output of the program.
@@ -27,7 +29,7 @@ impl Drop for TerminalPrompt {
     fn drop(&mut self) {
         self.withdrawn.cancel();
         if self.is_open {
-            anstream::eprintln!("{}", paint(DIM, "(no longer needed: it was answered elsewhere or cancelled)"));
+            errln!("{}", paint(DIM, "(no longer needed: it was answered elsewhere or cancelled)"));
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Prints a reply for a person: the result on standard output, everything about it on standard error.
 
 use serde_json::Value;
-use toolgate_contract::{Reply, SettledChanges};
+
+use toolgate_contract::{Reply, SettledChanges, counted};
 
 use super::fields::show_fields;
 use super::settled_changes::show_settled_changes;
 use super::{BLUE, DIM, diff_line, paint, plain, print_tool_error};
+use crate::output::{err, errln, out, outln};
 
 /// Where a reply comes from, for hints on how to continue.
 pub(crate) struct ReplyContext<'a> {
@@ -30,7 +32,7 @@ pub(crate) fn show_reply(reply: &Reply, context: &ReplyContext<'_>, output_was_s
         print_tool_error(error);
     }
     for note in notes(reply, context) {
-        anstream::eprintln!("{}", paint(DIM, note));
+        errln!("{}", paint(DIM, note));
     }
 }
 
@@ -43,9 +45,9 @@ fn show_payload(payload: &Value) {
     let text = |field: &str| payload.get(field).and_then(Value::as_str);
     if let Some(text) = text("content").or(text("screen")) {
         let text = plain(text);
-        anstream::print!("{text}{}", if text.ends_with('\n') || text.is_empty() { "" } else { "\n" });
-        fetched(payload).iter().for_each(|note| anstream::eprintln!("{}", paint(DIM, note)));
-        rest_of_page(payload).iter().for_each(|note| anstream::eprintln!("{}", paint(DIM, note)));
+        out!("{text}{}", if text.ends_with('\n') || text.is_empty() { "" } else { "\n" });
+        fetched(payload).iter().for_each(|note| errln!("{}", paint(DIM, note)));
+        rest_of_page(payload).iter().for_each(|note| errln!("{}", paint(DIM, note)));
     } else if let Some(entries) = list("entries") {
         entries.iter().for_each(show_entry);
     } else if let Some(matches) = list("matches") {
@@ -53,9 +55,9 @@ fn show_payload(payload: &Value) {
         say_if_empty(matches);
     } else if let Some(paths) = list("paths").or(list("files")) {
         say_if_empty(paths);
-        paths.iter().filter_map(Value::as_str).for_each(|path| anstream::println!("{}", one_line(path)));
+        paths.iter().filter_map(Value::as_str).for_each(|path| outln!("{}", one_line(path)));
     } else if let Some(diff) = text("diff") {
-        diff.lines().for_each(|line| anstream::println!("{}", diff_line(line)));
+        diff.lines().for_each(|line| outln!("{}", diff_line(line)));
     } else {
         show_fields(payload);
     }
@@ -64,7 +66,7 @@ fn show_payload(payload: &Value) {
 fn say_if_empty(found: &[Value]) {
     if found.is_empty() {
         let ignored = "what `.gitignore` names and files that hold secrets weren't searched";
-        anstream::eprintln!("{}", paint(DIM, format!("nothing was found; {ignored}")));
+        errln!("{}", paint(DIM, format!("nothing was found; {ignored}")));
     }
 }
 
@@ -81,9 +83,9 @@ fn rest_of_page(payload: &Value) -> Option<String> {
 fn show_command(stdout: &str, payload: &Value) {
     let line_end = |text: &str| if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
     let stdout = plain(stdout);
-    anstream::print!("{stdout}{}", line_end(&stdout));
+    out!("{stdout}{}", line_end(&stdout));
     let stderr = plain(payload.get("stderr").and_then(Value::as_str).unwrap_or_default());
-    anstream::eprint!("{stderr}{}", line_end(&stderr));
+    err!("{stderr}{}", line_end(&stderr));
     show_end(payload);
 }
 
@@ -91,22 +93,19 @@ fn show_command(stdout: &str, payload: &Value) {
 fn show_end(payload: &Value) {
     match payload.get("exit_code").and_then(Value::as_i64) {
         _ if payload.get("running").and_then(Value::as_bool) == Some(true) => {
-            anstream::eprintln!(
-                "{}",
-                paint(DIM, "stopped: its process ends with this program; use `toolgate serve` to keep it")
-            )
+            errln!("{}", paint(DIM, "stopped: its process ends with this program; use `toolgate serve` to keep it"))
         }
         Some(0) | None => {}
         Some(124) if payload.get("timed_out").is_some() => {
-            anstream::eprintln!("{}", paint(DIM, "stopped: it timed out"))
+            errln!("{}", paint(DIM, "stopped: it timed out"))
         }
-        Some(code) => anstream::eprintln!("{}", paint(DIM, format!("exit code {code}"))),
+        Some(code) => errln!("{}", paint(DIM, format!("exit code {code}"))),
     }
     let denied = payload.get("denied").and_then(Value::as_array).into_iter().flatten();
     for denied in denied {
         let words = |field: &str| denied.get(field).and_then(Value::as_str).map(plain);
-        words("reason").iter().for_each(|reason| anstream::eprintln!("{}", paint(DIM, reason)));
-        words("next").iter().for_each(|next| anstream::eprintln!("{}", paint(DIM, format!("  next: {next}"))));
+        words("reason").iter().for_each(|reason| errln!("{}", paint(DIM, reason)));
+        words("next").iter().for_each(|next| errln!("{}", paint(DIM, format!("  next: {next}"))));
     }
 }
 
@@ -116,7 +115,7 @@ fn fetched(payload: &Value) -> Option<String> {
     let words = |field: &str| payload.get(field).and_then(Value::as_str).map(plain);
     let kind = words("content_type").map(|kind| format!(", {kind}")).unwrap_or_default();
     let stored = words("artifact").map(|id| format!("; not text, stored as {id}")).unwrap_or_default();
-    Some(format!("status {}{kind}, {} bytes{stored}", number("status")?, number("bytes")?))
+    Some(format!("status {}{kind}, {}{stored}", number("status")?, counted(number("bytes")?, "byte")))
 }
 
 /// A match as `grep -n` shows it, with the lines around it.
@@ -129,12 +128,12 @@ fn show_match(found: &Value) {
     let before = around("before");
     let first = line.saturating_sub(before.len() as u64);
     for (number, text) in (first..).zip(before) {
-        anstream::println!("{}", paint(DIM, format!("{path}-{number}-{}", plain(text))));
+        outln!("{}", paint(DIM, format!("{path}-{number}-{}", plain(text))));
     }
     let text = found.get("text").and_then(Value::as_str).unwrap_or_default();
-    anstream::println!("{}:{line}:{}", paint(BLUE, &path), plain(text));
+    outln!("{}:{line}:{}", paint(BLUE, &path), plain(text));
     for (number, text) in (line + 1..).zip(around("after")) {
-        anstream::println!("{}", paint(DIM, format!("{path}-{number}-{}", plain(text))));
+        outln!("{}", paint(DIM, format!("{path}-{number}-{}", plain(text))));
     }
 }
 
@@ -148,9 +147,9 @@ fn show_entry(entry: &Value) {
     let path = one_line(text("path"));
     let size = entry.get("size").and_then(Value::as_u64).map(|size| size.to_string()).unwrap_or_default();
     match text("kind") {
-        "folder" => anstream::println!("{:>12}  {}", "", paint(BLUE, format!("{path}/"))),
-        "link" => anstream::println!("{:>12}  {path} {}", "", paint(DIM, "(link)")),
-        _ => anstream::println!("{size:>12}  {path}"),
+        "folder" => outln!("{:>12}  {}", "", paint(BLUE, format!("{path}/"))),
+        "link" => outln!("{:>12}  {path} {}", "", paint(DIM, "(link)")),
+        _ => outln!("{size:>12}  {path}"),
     }
 }
 
@@ -158,7 +157,7 @@ fn notes(reply: &Reply, context: &ReplyContext<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(cut) = &reply.truncated {
         if cut.lines > 0 || cut.bytes > 0 {
-            notes.push(format!("{} lines, {} bytes are not shown", cut.lines, cut.bytes));
+            notes.push(format!("not shown: {}, {}", counted(cut.lines, "line"), counted(cut.bytes, "byte")));
         }
         if let Some(artifact) = &cut.artifact {
             let ReplyContext { run, toolgate } = context;

@@ -2,19 +2,21 @@
 //! above a live area that shows what runs. `run`, `run --live` and `chat` share it.
 
 use parking_lot::{Mutex, MutexGuard};
+
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_agent::{AgentIdentity, AgentOutcome, TextSink};
-use toolgate_contract::{BoxFuture, Event, EventPayload, FinishReason, Question, QuestionAnswer, TokenUsage};
+use toolgate_contract::{BoxFuture, Event, EventPayload, FinishReason, Question, QuestionAnswer, TokenUsage, counted};
 use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver, EventSink, QuestionAnswerer};
 
 use super::live_view::LiveView;
 use super::markdown::MarkdownRenderer;
 use super::screen::{LiveArea, LiveScreen, rows};
 use super::transcript::Transcript;
-use super::{DIM, GREEN, RED, grouped, paint, plain};
+use super::{DIM, GREEN, RED, grouped_count, paint, plain};
+use crate::output::{err, errln, outln};
 
 /// How often the live area is drawn anew while something runs.
 const FRAME: Duration = Duration::from_millis(100);
@@ -129,9 +131,10 @@ impl Reporter {
     /// Reports how the task ended.
     pub(crate) fn end(&self, outcome: &AgentOutcome, run: &str, cost: Option<String>) {
         let mut state = self.state();
-        let (tokens, seconds) = (grouped(outcome.tokens.total()), outcome.duration.as_secs_f64());
+        let tokens = grouped_count(outcome.tokens.total(), "token");
+        let (turns, seconds) = (counted(outcome.turns, "turn"), outcome.duration.as_secs_f64());
         let cost = cost.map(|cost| format!(", {cost}")).unwrap_or_default();
-        let used = paint(DIM, format!("{} turns, {tokens} tokens{cost}, {seconds:.1} s · {run}", outcome.turns));
+        let used = paint(DIM, format!("{turns}, {tokens}{cost}, {seconds:.1} s · {run}"));
         let lines = match outcome.finish {
             FinishReason::Answered => vec![format!("{} {used}", paint(GREEN, "✓ answered"))],
             finish => vec![
@@ -175,9 +178,9 @@ impl ReporterState {
             }
             ReportStyle::Lines | ReportStyle::Streaming => {
                 if !std::mem::take(&mut self.unfinished).is_empty() {
-                    anstream::eprintln!();
+                    errln!();
                 }
-                lines.iter().for_each(|line| anstream::eprintln!("{line}"));
+                lines.iter().for_each(|line| errln!("{line}"));
             }
         }
     }
@@ -188,7 +191,7 @@ impl ReporterState {
         match self.style {
             ReportStyle::Lines => {}
             ReportStyle::Streaming => {
-                anstream::eprint!("{}", plain(words));
+                err!("{}", plain(words));
                 let _ = anstream::stderr().flush();
                 self.unfinished = if words.ends_with('\n') { String::new() } else { "…".into() };
             }
@@ -330,7 +333,7 @@ pub(crate) struct JsonReporter;
 impl EventSink for JsonReporter {
     fn event(&self, event: &Event) {
         if let Ok(line) = serde_json::to_string(event) {
-            anstream::println!("{line}");
+            outln!("{line}");
         }
     }
 }

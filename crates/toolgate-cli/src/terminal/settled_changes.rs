@@ -1,7 +1,9 @@
 //! Shows what happened to a command's changes: what a rehearsal would change and how to commit it, what is quarantined,
 //! and further notes. All of it goes to standard error, since standard output is the command's.
 
-use toolgate_contract::{QuarantinedPath, SettledChanges};
+use toolgate_contract::{QuarantinedPath, SettledChanges, counted};
+
+use crate::output::errln;
 
 use super::{BOLD, DIM, YELLOW, diff_line, paint, plain};
 
@@ -17,23 +19,23 @@ pub(super) fn show_settled_changes(settled: &SettledChanges, toolgate: &str) {
     match &settled.rehearsal {
         Some(handle) => {
             let count = settled.created + settled.changed + settled.deleted;
-            anstream::eprintln!("{}", paint(BOLD, would_change(count)));
+            errln!("{}", paint(BOLD, would_change(count)));
             show_diff(settled.diff.as_deref().unwrap_or_default(), handle, toolgate);
             show_quarantined("Of these, a commit would quarantine:", quarantined, settled.more_kept_aside);
             if count > 0 {
-                anstream::eprintln!("{}", paint(DIM, how_to_commit(handle, quarantined.is_empty(), toolgate)));
+                errln!("{}", paint(DIM, how_to_commit(handle, quarantined.is_empty(), toolgate)));
             }
         }
         None => {
             show_quarantined("Quarantined, not written to the workspace:", quarantined, settled.more_kept_aside);
             if !quarantined.is_empty() {
                 let how = "quarantine list` shows all quarantined changes; `show` prints one, `release` applies it.";
-                anstream::eprintln!("{}", paint(DIM, format!("`{toolgate} {how}")));
+                errln!("{}", paint(DIM, format!("`{toolgate} {how}")));
             }
         }
     }
     for note in &settled.notes {
-        anstream::eprintln!("{} {}", paint(YELLOW.bold(), "note:"), plain(note));
+        errln!("{} {}", paint(YELLOW.bold(), "note:"), plain(note));
     }
 }
 
@@ -41,13 +43,8 @@ pub(super) fn show_settled_changes(settled: &SettledChanges, toolgate: &str) {
 pub(crate) fn would_change(count: usize) -> String {
     match count {
         0 => "It would change nothing.".into(),
-        count => format!("It would change {}; nothing has changed.", paths(count)),
+        count => format!("It would change {}; nothing has changed.", counted(count, "path")),
     }
-}
-
-/// The number of paths, in words.
-pub(crate) fn paths(count: usize) -> String {
-    if count == 1 { "1 path".into() } else { format!("{count} paths") }
 }
 
 /// How to commit a rehearsal.
@@ -61,21 +58,21 @@ pub(crate) fn show_quarantined(heading: &str, quarantined: &[QuarantinedPath], m
     if quarantined.is_empty() {
         return;
     }
-    anstream::eprintln!("{}", paint(YELLOW.bold(), heading));
+    errln!("{}", paint(YELLOW.bold(), heading));
     for QuarantinedPath { path, reason } in quarantined.iter().take(MAX_LISTED) {
-        anstream::eprintln!("  {} {}", plain(path), paint(DIM, format!("({})", plain(reason))));
+        errln!("  {} {}", plain(path), paint(DIM, format!("({})", plain(reason))));
     }
     let more = more + quarantined.len().saturating_sub(MAX_LISTED);
     if more > 0 {
-        anstream::eprintln!("  {}", paint(DIM, format!("… and {more} more")));
+        errln!("  {}", paint(DIM, format!("… and {more} more")));
     }
 }
 
 fn show_diff(diff: &str, handle: &str, toolgate: &str) {
     let lines = diff.lines().count();
-    diff.lines().take(MOST_LINES).for_each(|line| anstream::eprintln!("  {}", diff_line(line)));
+    diff.lines().take(MOST_LINES).for_each(|line| errln!("  {}", diff_line(line)));
     if lines > MOST_LINES {
-        anstream::eprintln!("  {}", paint(DIM, format!("… and {} more lines", lines - MOST_LINES)));
-        anstream::eprintln!("{}", paint(DIM, format!("Complete diff: {toolgate} commit --show {handle}")));
+        errln!("  {}", paint(DIM, format!("… and {}", counted(lines - MOST_LINES, "more line"))));
+        errln!("{}", paint(DIM, format!("Complete diff: {toolgate} commit --show {handle}")));
     }
 }

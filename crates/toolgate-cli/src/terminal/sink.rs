@@ -1,12 +1,14 @@
 //! Shows messages from tools and output of commands, as they arrive.
 
 use std::io::{IsTerminal, Write};
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use toolgate_contract::{Event, EventPayload, Message, ProcessOutput, Stream};
+use toolgate_contract::{Event, EventPayload, Message, ProcessOutput, Stream, counted};
 use toolgate_runtime::EventSink;
 
 use super::{BOLD, DIM, level, paint, plain};
+use crate::output::{err, errln, out};
 
 /// Prints messages to standard error, so that standard output has only the tool's result. Command output is printed as
 /// it arrives, if a person sees it.
@@ -45,13 +47,13 @@ impl EventSink for TerminalSink {
 
 fn show_output(output: &ProcessOutput) {
     if output.skipped > 0 {
-        anstream::eprintln!("{}", paint(DIM, format!("… {} bytes came too fast and were skipped", output.skipped)));
+        errln!("{}", paint(DIM, format!("… {} came too fast and were skipped", counted(output.skipped, "byte"))));
     }
     // Carriage returns and colours are escaped too; to see them, the person can attach to the process.
     let text = plain(&output.text.replace("\r\n", "\n"));
     match output.stream {
-        Stream::Stdout => anstream::print!("{text}"),
-        Stream::Stderr => anstream::eprint!("{text}"),
+        Stream::Stdout => out!("{text}"),
+        Stream::Stderr => err!("{text}"),
     }
     let _ = std::io::stdout().flush();
 }
@@ -61,11 +63,11 @@ fn show_message(message: &Message) {
     let mark = paint(style, mark);
     let title = message.title.as_ref().map(|title| format!("{}  ", paint(BOLD, plain(title)))).unwrap_or_default();
     let content = plain(&message.content).replace('\n', "\n  ");
-    anstream::eprintln!("{mark} {title}{content}");
+    errln!("{mark} {title}{content}");
     if let Some(thought) = &message.thought {
-        anstream::eprintln!("  {}", paint(DIM, plain(thought).replace('\n', "\n  ")));
+        errln!("  {}", paint(DIM, plain(thought).replace('\n', "\n  ")));
     }
     for evidence in &message.evidence {
-        anstream::eprintln!("  {} {}", paint(DIM, "–"), paint(DIM, plain(evidence)));
+        errln!("  {} {}", paint(DIM, "–"), paint(DIM, plain(evidence)));
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
-use toolgate_contract::{Event, EventPayload, FinishReason, MessageOrigin, ToolError};
+use toolgate_contract::{Event, EventPayload, FinishReason, MessageOrigin, ToolError, counted};
 
 use super::checklist::checklist;
 use super::running_calls::RunningCalls;
@@ -52,7 +52,9 @@ impl Transcript {
                 vec![paint(
                     DIM,
                     format!(
-                        "{results} old results ({bytes} bytes) were dropped to make room; they are stored as artifacts"
+                        "dropped to make room: {} ({}), stored as artifacts",
+                        counted(*results, "old result"),
+                        counted(*bytes, "byte")
                     ),
                 )]
             }

@@ -1,57 +1,31 @@
 //! Draws a run as a tree: agents, turns, calls, decisions, messages.
 
-use std::fmt::Write;
-
-use toolgate_contract::{FinishReason, Message, TokenUsage};
+use toolgate_contract::{FinishReason, Message, TokenUsage, counted};
 use toolgate_journal::{AgentNode, Approval, CallNode, CallStatus, RunTree, TurnNode};
 
+use crate::output::out;
+
+use super::tree_line::TreeLine;
 use super::{BOLD, DIM, GREEN, RED, YELLOW, decision_word, level, paint, plain};
 
 /// Draws a run.
 pub(crate) fn show_tree(tree: &RunTree) {
     // Printed at once: a tree can have a hundred thousand lines.
-    anstream::print!("{}", drawn(tree));
-}
-
-/// A line with its details, and the lines beneath it.
-struct TreeLine {
-    line: String,
-    details: Vec<String>,
-    below: Vec<TreeLine>,
-}
-
-impl TreeLine {
-    fn leaf(line: String) -> Self {
-        Self { line, details: Vec::new(), below: Vec::new() }
-    }
+    out!("{}", drawn(tree));
 }
 
 fn drawn(tree: &RunTree) -> String {
     let facts = tree.facts.as_ref();
     let from = facts.map(|facts| format!("{}, preset {}", facts.front_end, facts.preset)).unwrap_or_default();
     let state = if tree.ended.is_some() { "" } else { ", not ended" };
-    let mut text = format!("{} {}\n", paint(BOLD, &tree.run), paint(DIM, format!("({from}{state})")));
+    let head = format!("{} {}\n", paint(BOLD, &tree.run), paint(DIM, format!("({from}{state})")));
     // Events without a turn are at the root.
     let turns = tree.turns.iter().flat_map(|turn| match turn.number {
         Some(_) => vec![turn_node(turn)],
         None => turn_nodes(turn),
     });
     let nodes: Vec<TreeLine> = turns.chain(tree.agents.iter().map(agent_node)).collect();
-    draw(&nodes, "", &mut text);
-    text
-}
-
-fn draw(nodes: &[TreeLine], indent: &str, text: &mut String) {
-    for (index, node) in nodes.iter().enumerate() {
-        let is_last = index + 1 == nodes.len();
-        let (branch, rest) = if is_last { ("└──", "    ") } else { ("├──", "│   ") };
-        // Writing into a string can't fail.
-        let _ = writeln!(text, "{indent}{branch} {}", node.line);
-        for detail in &node.details {
-            let _ = writeln!(text, "{indent}{rest} {detail}");
-        }
-        draw(&node.below, &format!("{indent}{rest}"), text);
-    }
+    head + &TreeLine::drawn(&nodes)
 }
 
 fn agent_node(agent: &AgentNode) -> TreeLine {
@@ -90,7 +64,8 @@ fn call_node(call: &CallNode) -> TreeLine {
 }
 
 fn usage(tokens: Option<TokenUsage>, duration_ms: Option<u64>) -> String {
-    let tokens = tokens.filter(|tokens| tokens.total() > 0).map(|tokens| format!(" {} tokens", tokens.total()));
+    let tokens =
+        tokens.filter(|tokens| tokens.total() > 0).map(|tokens| format!(" {}", counted(tokens.total(), "token")));
     let time = duration_ms.map(|ms| format!(" {ms} ms"));
     format!("{}{}", tokens.unwrap_or_default(), time.unwrap_or_default())
 }

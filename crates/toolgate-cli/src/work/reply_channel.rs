@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use serde_json::json;
+use serde_json::{Value, json};
 use toolgate_contract::BoxFuture;
 use toolgate_journal::{ReplyAddress, Task};
 use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, QuestionAnswerer};
@@ -12,6 +12,7 @@ use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, QuestionAnswerer};
 use super::json_client::JsonClient;
 use super::telegram::TelegramBot;
 use super::telegram_channel::TelegramChannel;
+use crate::output::outln;
 use crate::terminal::{BOLD, DIM, TerminalAnswerer, TerminalApprover, paint, plain};
 use crate::workspace::person_name;
 
@@ -20,6 +21,14 @@ pub(crate) struct TaskAnswer<'a> {
     pub(crate) task: &'a Task,
     pub(crate) outcome: &'a str,
     pub(crate) answer: &'a str,
+}
+
+impl TaskAnswer<'_> {
+    /// The answer for programs.
+    fn json(&self) -> Value {
+        let Self { task, outcome, answer } = self;
+        json!({ "id": task.id, "task": task.task, "outcome": outcome, "answer": answer, "runs": task.runs })
+    }
 }
 
 /// Where a task came from and its answer goes.
@@ -39,9 +48,13 @@ pub(crate) trait ReplyChannel: Send + Sync {
 }
 
 /// The reply channel that a task's word names.
-pub(crate) fn reply_channel(reply_to: &str, telegram: Option<&Arc<TelegramBot>>) -> Result<Arc<dyn ReplyChannel>> {
+pub(crate) fn reply_channel(
+    reply_to: &str,
+    telegram: Option<&Arc<TelegramBot>>,
+    as_json: bool,
+) -> Result<Arc<dyn ReplyChannel>> {
     Ok(match reply_to.parse()? {
-        ReplyAddress::Terminal => Arc::new(TerminalChannel),
+        ReplyAddress::Terminal => Arc::new(TerminalChannel { as_json }),
         ReplyAddress::Url(url) => Arc::new(Webhook { url, web: JsonClient::new()? }),
         ReplyAddress::TelegramChat(chat) => {
             let telegram =
@@ -51,26 +64,32 @@ pub(crate) fn reply_channel(reply_to: &str, telegram: Option<&Arc<TelegramBot>>)
     })
 }
 
-/// The person at the worker's terminal.
-struct TerminalChannel;
+/// The person at the worker's terminal, or the program that reads its output.
+struct TerminalChannel {
+    as_json: bool,
+}
 
 impl ReplyChannel for TerminalChannel {
     fn deliver<'a>(&'a self, answer: &'a TaskAnswer<'a>) -> BoxFuture<'a, Result<()>> {
+        if self.as_json {
+            outln!("{}", answer.json());
+            return Box::pin(std::future::ready(Ok(())));
+        }
         let TaskAnswer { task, outcome, answer } = answer;
-        anstream::println!("{} {}", paint(BOLD, plain(&task.id)), paint(DIM, outcome));
-        anstream::println!("{}", plain(answer));
+        outln!("{} {}", paint(BOLD, plain(&task.id)), paint(DIM, outcome));
+        outln!("{}", plain(answer));
         Box::pin(std::future::ready(Ok(())))
     }
 
     fn approver(&self) -> Arc<dyn Approver> {
-        match TerminalApprover::is_possible() {
+        match !self.as_json && TerminalApprover::is_possible() {
             true => Arc::new(TerminalApprover { by: person_name() }),
             false => Arc::new(NobodyToAsk),
         }
     }
 
     fn answerer(&self) -> Arc<dyn QuestionAnswerer> {
-        match TerminalApprover::is_possible() {
+        match !self.as_json && TerminalApprover::is_possible() {
             true => Arc::new(TerminalAnswerer { by: person_name() }),
             false => Arc::new(NobodyAnswers),
         }
@@ -85,8 +104,7 @@ struct Webhook {
 
 impl ReplyChannel for Webhook {
     fn deliver<'a>(&'a self, answer: &'a TaskAnswer<'a>) -> BoxFuture<'a, Result<()>> {
-        let TaskAnswer { task, outcome, answer } = answer;
-        let body = json!({ "id": task.id, "task": task.task, "outcome": outcome, "answer": answer, "runs": task.runs });
+        let body = answer.json();
         Box::pin(async move { self.web.post(&self.url, &body).await.map(drop) })
     }
 }

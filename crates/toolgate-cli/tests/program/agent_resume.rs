@@ -120,6 +120,37 @@ fn a_kill_at_any_point_repeats_nothing_unnoticed() {
     }
 }
 
+/// Two processes that continued one conversation would each speak to the model as if the other had done nothing.
+#[test]
+fn a_run_is_continued_by_one_process_at_a_time() {
+    let world = World::new().file("script.toml", "[[turns]]\ntext = \"First.\"\n\n[[turns]]\npause_ms = 3600000\n");
+    assert_eq!(run(&world, &["Begin."]).code, 0);
+    let turns = |world: &World| of_kind(&record(world), "turn.started").count();
+    let before = turns(&world);
+    let mut working = world
+        .command(PROGRAM)
+        .args(["run", "--continue", "--model", "scripted:script.toml"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    toolgate_testkit::wait_until("it works", || turns(&world) > before);
+    let events = record(&world).len();
+    let id = world.last_run().file_name().unwrap().to_string_lossy().into_owned();
+    for args in [&["--continue"][..], &["--resume", &id]] {
+        let refused = run(&world, args);
+        assert!(refused.code != 0 && refused.err.contains("another process works in it"), "{args:?}: {refused:?}");
+        assert!(refused.err.contains(&format!("toolgate runs tail -f {id}")), "the way on is named: {refused:?}");
+    }
+    assert_eq!(record(&world).len(), events, "who was refused left nothing in the record");
+    // The lock goes with its process, however that ends.
+    working.kill().unwrap();
+    working.wait().unwrap();
+    let world = world.file("script.toml", "[[turns]]\ntext = \"Again.\"\n".repeat(4));
+    let said = run(&world, &["--continue"]);
+    assert_eq!(said.code, 0, "{said:?}");
+}
+
 #[test]
 fn the_model_and_its_price_come_from_the_users_configuration() {
     let script = "[[turns]]\ntokens = { input = 1000000, output = 100000 }\ntext = \"Hello.\"\n".repeat(2);

@@ -34,7 +34,7 @@ fn skills_of_a_project_count_once_it_is_trusted() {
         list.as_array().unwrap().iter().map(|skill| skill["name"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(names(&world), ["greeting"]);
-    assert_eq!(world.run(&["trust"]).code, 0);
+    assert_eq!(world.run(&["trust", "--yes"]).code, 0);
     assert_eq!(names(&world), ["review", "greeting"]);
     let loaded = world.call("skill", json!({"name": "review"}));
     assert_eq!(loaded["payload"]["allowed_tools"], "ceiling", "{loaded}");
@@ -57,7 +57,7 @@ fn scripts_run_from_a_trusted_project_and_from_the_home_that_they_cannot_see() {
     world.put(&world.home().join(".ssh/id"), "the secret");
     let look = |name: &str| world.call("script", json!({ "skill": name, "path": "scripts/look.sh" }));
     assert_eq!(look("theirs")["error"]["code"], json!("not_found"), "nobody trusts the project yet");
-    assert_eq!(world.run(&["trust"]).code, 0);
+    assert_eq!(world.run(&["trust", "--yes"]).code, 0);
     for (name, home) in [("mine", ".agents\n"), ("theirs", "")] {
         let reply = look(name);
         assert_eq!(reply["payload"]["stdout"], json!(format!("noted\nhello\nworld\n{home}")), "{name}: {reply}");

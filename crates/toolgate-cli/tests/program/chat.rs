@@ -1,6 +1,6 @@
 //! A conversation on a real terminal: type, watch, interrupt, steer, approve, answer, complete, undo, go on.
 
-mod person;
+pub(crate) mod person;
 
 use toolgate_testkit::{processes_with, unique_sleep, wait_until};
 

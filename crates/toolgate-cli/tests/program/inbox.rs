@@ -57,6 +57,18 @@ fn a_task_is_added_done_and_answered() {
 }
 
 #[test]
+fn a_worker_follows_its_script_once_for_each_task() {
+    let world = World::new().file("script.toml", SCRIPT);
+    let ids = [add(&world, "the first"), add(&world, "the second")];
+    let said = worker(&world, &["--once"]).wait_with_output().unwrap();
+    for id in &ids {
+        let done = task(&world, id);
+        assert_eq!((&done["outcome"], &done["answer"]), (&json!("answered"), &json!("All done.")), "{done}: {said:?}");
+    }
+    assert_eq!(world.read("log.txt"), "once\nonce\n");
+}
+
+#[test]
 fn two_workers_never_take_the_same_task() {
     let turns = "[[turns]]\ntext = \"done\"\n".repeat(8);
     let world = World::new().file("script.toml", turns);

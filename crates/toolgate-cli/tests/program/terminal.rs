@@ -102,3 +102,15 @@ fn a_question_of_the_agents_goes_away_when_somebody_else_has_answered_it() {
     let said = on_a_terminal(&world, &script, &["call", "ask", ASK]);
     assert_eq!(said.code, 0, "{said:?}");
 }
+
+/// A terminal that can't move its cursor, such as that of an editor: messages and answers are lines.
+#[test]
+fn a_conversation_in_a_dumb_terminal_asks_by_lines() {
+    let delete = r#"calls = [{ tool = "delete", args = { path = "hello.txt" } }]"#;
+    let world = World::new().file("script.toml", format!("[[turns]]\n{delete}\n\n[[turns]]\ntext = \"It is gone.\"\n"));
+    let script = ["wait > ", "type Delete it.", "wait May this run? delete", "wait Your answer:", "type y"];
+    let script = [&script[..], &["wait It is gone.", "wait > ", "type \u{4}"]].concat();
+    let said = on_a_terminal(&world, &script, &["chat", "--model", "scripted:script.toml"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(!world.workspace().join("hello.txt").exists(), "the person agreed");
+}

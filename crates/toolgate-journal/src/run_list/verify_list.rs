@@ -6,6 +6,8 @@ use std::io::Read;
 
 use jiff::Timestamp;
 
+use toolgate_contract::counted;
+
 use super::RunList;
 use super::entry::{KnownHead, RunListEntry, RunListLine};
 use super::list_head::{HeadDirectory, ListHead};
@@ -105,7 +107,7 @@ impl fmt::Display for RunListFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing { entries, last } => {
-                write!(f, "The list of runs is gone. It had {entries} entries, the last one of {last:.0}.")
+                write!(f, "The list of runs is gone. It had {}, the last one of {last:.0}.", counted(*entries, "entry"))
             }
             Self::CutOff { entries, expected, last } => write!(
                 f,

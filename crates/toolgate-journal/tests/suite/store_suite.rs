@@ -86,6 +86,7 @@ fn a_run_becomes_a_row(store: &dyn EventStore) {
         events: 7,
         calls: 3,
         failed: 1,
+        task: None,
     };
     assert_eq!(store.run(RUN).unwrap(), Some(expected));
 }

@@ -3,7 +3,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use toolgate_config::GrantDays;
-use toolgate_contract::{ApprovalScope, Effect};
+use toolgate_contract::{ApprovalScope, Effect, counted};
 use toolgate_policy::{REGISTRIES, is_instruction_kind};
 
 use super::call_record::CallRecord;
@@ -58,10 +58,6 @@ fn later(now: Timestamp, seconds: u64) -> Option<Timestamp> {
 /// A time to the minute, in UTC.
 fn shown(time: Timestamp) -> String {
     time.strftime("%Y-%m-%d %H:%M UTC").to_string()
-}
-
-fn counted(number: u64, unit: &str) -> String {
-    format!("{number} {unit}{}", if number == 1 { "" } else { "s" })
 }
 
 /// What would be granted to whom. A kind of instruction files is granted to every tool, everything else to this one.

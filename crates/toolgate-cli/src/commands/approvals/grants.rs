@@ -9,7 +9,8 @@ use toolgate_runtime::GrantView;
 use toolgate_workspace::WorkspaceLocation;
 
 use crate::exit::Exit;
-use crate::terminal::{BOLD, DIM, TextTable, paint, plain};
+use crate::output::outln;
+use crate::terminal::{BOLD, DIM, TextTable, paint, plain, to_the_minute};
 use crate::workspace::{person_name, warn};
 
 /// The grants that a command is about.
@@ -25,13 +26,13 @@ pub(super) struct GrantChoice {
 pub(super) fn list(location: &WorkspaceLocation, choice: &GrantChoice) -> Result<Exit> {
     let grants: Vec<GrantView> = live(&store(location)?, choice)?.into_iter().map(GrantView::from).collect();
     if choice.as_json {
-        anstream::println!("{}", serde_json::to_string(&grants)?);
+        outln!("{}", serde_json::to_string(&grants)?);
         return Ok(Exit::Ok);
     }
     if grants.is_empty() {
         let words =
             if choice.revoked { "Nothing was revoked." } else { "Nothing is approved for longer than one call." };
-        anstream::println!("{words}");
+        outln!("{words}");
         return Ok(Exit::Ok);
     }
     let mut table = TextTable::new(&["GRANT", "SCOPE", "SINCE", "UNTIL", "BY"]);
@@ -53,7 +54,7 @@ pub(super) fn list(location: &WorkspaceLocation, choice: &GrantChoice) -> Result
         table.below([plain(&grant.what), reach]);
     }
     table.print();
-    anstream::println!("{}", paint(DIM, "Times are UTC. `toolgate approvals revoke GRANT` takes one back."));
+    outln!("{}", paint(DIM, "Times are UTC. `toolgate approvals revoke GRANT` takes one back."));
     Ok(Exit::Ok)
 }
 
@@ -77,12 +78,12 @@ pub(super) fn revoke(location: &WorkspaceLocation, ids: &[String], choice: &Gran
     let revocation = Revocation { by: person_name(), at: Timestamp::now() };
     let revoked: Vec<GrantView> = store.revoke(&revocation, is_chosen)?.into_iter().map(GrantView::from).collect();
     if choice.as_json {
-        anstream::println!("{}", serde_json::to_string(&revoked)?);
+        outln!("{}", serde_json::to_string(&revoked)?);
     } else if revoked.is_empty() {
-        anstream::println!("There was nothing to revoke.");
+        outln!("There was nothing to revoke.");
     }
     for grant in revoked.iter().filter(|_| !choice.as_json) {
-        anstream::println!("Revoked {}: {}.", paint(BOLD, &grant.id), plain(&grant.what));
+        outln!("Revoked {}: {}.", paint(BOLD, &grant.id), plain(&grant.what));
     }
     Ok(Exit::Ok)
 }
@@ -104,10 +105,6 @@ fn live(store: &GrantStore, choice: &GrantChoice) -> Result<Vec<Grant>> {
     let loaded = if choice.everywhere { store.everywhere(now)? } else { store.grants(now)? };
     loaded.warnings.iter().for_each(|warning| warn(warning));
     Ok(loaded.grants)
-}
-
-fn to_the_minute(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%d %H:%M").to_string()
 }
 
 fn scope_name(scope: ApprovalScope) -> &'static str {

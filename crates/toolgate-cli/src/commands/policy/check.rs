@@ -9,6 +9,7 @@ use toolgate_workspace::Workspace;
 
 use super::{JudgedInput, exit, judge_command};
 use crate::exit::Exit;
+use crate::output::outln;
 use crate::terminal::{plain, verdict_word};
 
 #[derive(Debug, Args)]
@@ -53,8 +54,8 @@ impl PolicyCheckArgs {
 fn print(verdict: &Verdict, as_json: bool) -> Result<()> {
     let reason = plain(&verdict.decided_by.reason).replace('\n', " ");
     match as_json {
-        true => anstream::println!("{}", serde_json::to_string(verdict)?),
-        false => anstream::println!("{} {reason}", verdict_word(verdict)),
+        true => outln!("{}", serde_json::to_string(verdict)?),
+        false => outln!("{} {reason}", verdict_word(verdict)),
     }
     Ok(())
 }

@@ -6,7 +6,10 @@ use serde_json::json;
 use toolgate_policy::ExampleResult;
 use toolgate_workspace::Workspace;
 
+use toolgate_contract::counted;
+
 use crate::exit::Exit;
+use crate::output::outln;
 use crate::terminal::{BOLD, DIM, GREEN, RED, paint, plain};
 
 /// Built-in examples are checked too, and shown only where they fail.
@@ -24,13 +27,13 @@ impl PolicyTestArgs {
         let is_own = |example: &&ExampleResult| example.source != toolgate_policy::BUILT_IN;
         for example in examples.iter().filter(|example| self.all || is_own(example) || !holds(example)) {
             match as_json {
-                true => anstream::println!("{}", as_value(example)),
+                true => outln!("{}", as_value(example)),
                 false => show(example),
             }
         }
         if !as_json {
             let own = examples.iter().filter(is_own).count();
-            anstream::println!("{own} examples of yours, {} built in, {failed} failed", examples.len() - own);
+            outln!("{} of yours, {} built in, {failed} failed", counted(own, "example"), examples.len() - own);
         }
         Ok(if failed == 0 { Exit::Ok } else { Exit::Failed })
     }
@@ -57,5 +60,5 @@ fn show(example: &ExampleResult) {
     let mark = if holds(example) { paint(GREEN, "✓") } else { paint(RED, "✗") };
     let verb = if example.expected { "matches" } else { "doesn't match" };
     let origin = paint(DIM, format!("({}, {})", example.name.layer, example.source));
-    anstream::println!("{mark} {} {verb} {} {origin}", plain(&example.name.rule), paint(BOLD, plain(&example.example)));
+    outln!("{mark} {} {verb} {} {origin}", plain(&example.name.rule), paint(BOLD, plain(&example.example)));
 }

@@ -1,5 +1,8 @@
 //! `toolgate policy explain`: shows a call as a tree, with the decision about each part.
 
+use std::iter::Peekable;
+use std::slice;
+
 use anyhow::Result;
 use serde_json::{Value, json};
 use toolgate_contract::{Effect, Finding, LocatedEffect};
@@ -9,7 +12,8 @@ use toolgate_workspace::Workspace;
 
 use super::{JudgedInput, exit, judge_command};
 use crate::exit::Exit;
-use crate::terminal::{BOLD, DIM, YELLOW, decision, paint, plain, verdict_word};
+use crate::output::{out, outln};
+use crate::terminal::{BOLD, DIM, TreeLine, YELLOW, decision, paint, plain, verdict_word};
 
 pub(super) fn run(subject: &JudgedInput, workspace: &Workspace, as_json: bool) -> Result<Exit> {
     let judgement = subject.judge(workspace)?;
@@ -18,7 +22,7 @@ pub(super) fn run(subject: &JudgedInput, workspace: &Workspace, as_json: bool) -
         None => Some(workspace.gate.policy().explain(&subject.input, &subject.workdir)),
     };
     match as_json {
-        true => anstream::println!("{}", as_value(&judgement, read.as_ref())),
+        true => outln!("{}", as_value(&judgement, read.as_ref())),
         false => draw(&judgement, read.as_ref(), &|part| alone(workspace, part)),
     }
     Ok(exit(&judgement.verdict))
@@ -49,48 +53,57 @@ fn alone(workspace: &Workspace, part: &ExplainedCommand) -> String {
 
 fn draw(judgement: &Judgement, read: Option<&Explanation>, judge_alone: &dyn Fn(&ExplainedCommand) -> String) {
     let verdict = &judgement.verdict;
-    anstream::println!("{}", verdict_word(verdict));
-    for located in &judgement.effects {
-        anstream::println!("├── {}{}", paint(BOLD, one_line(&located.effect.to_string())), leads_to(located));
+    let effect = |located: &LocatedEffect| {
+        TreeLine::leaf(format!("{}{}", paint(BOLD, one_line(&located.effect.to_string())), leads_to(located)))
+    };
+    let mut nodes: Vec<TreeLine> = judgement.effects.iter().map(effect).collect();
+    if let (Some(read), Some(command)) = (read, nodes.last_mut()) {
+        let fault = read.fault.as_ref();
+        let fault = fault.map(|fault| paint(YELLOW, format!("it can't be parsed: {}", plain(fault))));
+        command.details.extend(fault);
+        command.below = part_nodes(&mut read.parts.iter().peekable(), 0, judgement, judge_alone);
     }
-    if let Some(read) = read {
-        if let Some(fault) = &read.fault {
-            anstream::println!("│   {}", paint(YELLOW, format!("it can't be parsed: {}", plain(fault))));
-        }
-        read.parts.iter().for_each(|part| draw_part(part, judgement, &judge_alone(part)));
+    nodes.push(finding_node("decided by", &verdict.decided_by));
+    let asks = verdict.asks.iter().filter(|ask| **ask != verdict.decided_by);
+    nodes.extend(asks.map(|ask| finding_node("also asks", ask)));
+    nodes.extend(verdict.lost.iter().map(|lost| finding_node("overruled", lost)));
+    outln!("{}", verdict_word(verdict));
+    out!("{}", TreeLine::drawn(&nodes));
+}
+
+/// The simple commands of one level, each with those that it runs.
+fn part_nodes(
+    parts: &mut Peekable<slice::Iter<'_, ExplainedCommand>>,
+    level: usize,
+    judgement: &Judgement,
+    judge_alone: &dyn Fn(&ExplainedCommand) -> String,
+) -> Vec<TreeLine> {
+    let mut nodes = Vec::new();
+    while let Some(part) = parts.next_if(|part| part.level >= level) {
+        let mut node = part_node(part, judgement, &judge_alone(part));
+        node.below = part_nodes(parts, part.level + 1, judgement, judge_alone);
+        nodes.push(node);
     }
-    show_finding("└── decided by", &verdict.decided_by);
-    for ask in verdict.asks.iter().filter(|ask| **ask != verdict.decided_by) {
-        show_finding("    also asks", ask);
-    }
-    for lost in &verdict.lost {
-        show_finding("    lost", lost);
-    }
+    nodes
 }
 
 /// One simple command: its text, its effects, and the decisions about those.
-fn draw_part(part: &ExplainedCommand, judgement: &Judgement, alone: &str) {
-    let indent = format!("│   {}", "    ".repeat(part.level));
+fn part_node(part: &ExplainedCommand, judgement: &Judgement, alone: &str) -> TreeLine {
     let text = if part.text.is_empty() { "(redirection)".to_owned() } else { one_line(&part.text) };
     let directory = part.workdir.as_deref().filter(|directory| *directory != ".");
     let directory = directory.map(|directory| paint(DIM, format!(" in {}", plain(directory)))).unwrap_or_default();
     let own = Effect::Run { command: part.text.clone(), workdir: part.workdir.clone().unwrap_or_default() };
     let found_here = found(judgement, &own);
     let decided = if found_here.is_empty() { alone } else { &found_here };
-    anstream::println!("{indent}├── {}{directory}{decided}", paint(BOLD, text));
-    let detail = |words: String| anstream::println!("{indent}│     {words}");
-    for effect in &part.effects {
-        detail(format!("{}{}", one_line(&effect.to_string()), found(judgement, effect)));
-    }
-    for need in &part.needs {
-        detail(format!("needs {need}"));
-    }
+    let line = format!("{}{directory}{decided}", paint(BOLD, text));
+    let effects =
+        part.effects.iter().map(|effect| format!("{}{}", one_line(&effect.to_string()), found(judgement, effect)));
+    let mut details: Vec<String> = effects.chain(part.needs.iter().map(|need| format!("needs {need}"))).collect();
     if part.runs_code {
-        detail("runs code that can't be seen beforehand".to_owned());
+        details.push("runs code that can't be seen beforehand".to_owned());
     }
-    for unclear in &part.unclear {
-        detail(paint(YELLOW, format!("unknown: {}", plain(unclear))));
-    }
+    details.extend(part.unclear.iter().map(|unclear| paint(YELLOW, format!("unknown: {}", plain(unclear)))));
+    TreeLine { line, details, below: Vec::new() }
 }
 
 /// The decision about one effect, if the verdict has one.
@@ -118,15 +131,15 @@ fn leads_to(located: &LocatedEffect) -> String {
     }
 }
 
-fn show_finding(label: &str, finding: &Finding) {
-    let about =
-        finding.effect.as_ref().map(|effect| format!(" on {}", one_line(&effect.to_string()))).unwrap_or_default();
-    anstream::println!(
-        "{label} {}: {}{} {}",
+/// A rule's opinion: what it decided, by which rule of which layer, about what and why.
+fn finding_node(label: &str, finding: &Finding) -> TreeLine {
+    let rule = plain(&finding.name.rule);
+    let line = format!(
+        "{label}: {} by {rule} {}",
         decision(finding.decision),
-        plain(&finding.name.rule),
-        paint(DIM, about),
-        paint(DIM, format!("({})", finding.name.layer)),
+        paint(DIM, format!("({})", finding.name.layer))
     );
-    anstream::println!("    {}", plain(&finding.reason));
+    let about = finding.effect.as_ref().map(|effect| paint(DIM, format!("on {}", one_line(&effect.to_string()))));
+    let details = about.into_iter().chain([plain(&finding.reason)]).collect();
+    TreeLine { line, details, below: Vec::new() }
 }

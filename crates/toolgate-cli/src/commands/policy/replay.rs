@@ -3,12 +3,13 @@
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use toolgate_contract::{Effect, EventPayload, ToolError, Verdict};
+use toolgate_contract::{Effect, EventPayload, ToolError, Verdict, counted};
 use toolgate_journal::{list_runs, read_events};
 use toolgate_workspace::Workspace;
 
 use crate::commands::{Invocation, runs};
 use crate::exit::Exit;
+use crate::output::outln;
 use crate::terminal::{BOLD, DIM, YELLOW, paint, plain, verdict_word};
 
 #[derive(Debug, Args)]
@@ -64,7 +65,7 @@ impl PolicyReplayArgs {
         }
         if !invocation.json {
             let unjudged = if unjudged > 0 { format!(", {unjudged} can no longer be judged") } else { String::new() };
-            anstream::println!("{judged} calls judged again, {differ} would be decided differently{unjudged}");
+            outln!("{} judged again, {differ} would be decided differently{unjudged}", counted(judged, "call"));
         }
         Ok(Exit::Ok)
     }
@@ -86,11 +87,11 @@ fn print_changed(past: &JudgedCall, now: &Verdict, as_json: bool) -> Result<()> 
     if as_json {
         let line =
             json!({ "run": past.run, "tool": past.tool, "effects": past.effects, "was": past.verdict, "now": now });
-        anstream::println!("{line}");
+        outln!("{line}");
         return Ok(());
     }
-    anstream::println!("{} → {}  {}", verdict_word(&past.verdict), verdict_word(now), past.in_words());
-    anstream::println!("    {}", plain(&now.decided_by.reason));
+    outln!("{} → {}  {}", verdict_word(&past.verdict), verdict_word(now), past.in_words());
+    outln!("    {}", plain(&now.decided_by.reason));
     Ok(())
 }
 
@@ -99,8 +100,8 @@ fn print_unjudged(past: &JudgedCall, why: &ToolError, as_json: bool) {
     if as_json {
         let line =
             json!({ "run": past.run, "tool": past.tool, "effects": past.effects, "was": past.verdict, "error": why });
-        return anstream::println!("{line}");
+        return outln!("{line}");
     }
-    anstream::println!("{} → {}  {}", verdict_word(&past.verdict), paint(YELLOW.bold(), "?"), past.in_words());
-    anstream::println!("    {}", plain(&why.message));
+    outln!("{} → {}  {}", verdict_word(&past.verdict), paint(YELLOW.bold(), "?"), past.in_words());
+    outln!("    {}", plain(&why.message));
 }

@@ -11,16 +11,20 @@ use toolgate_dialects::strict_json;
 use super::compare::normalized;
 use super::past_run::{PastCall, PastRun};
 use crate::exit::Exit;
+use crate::output::{RawOutput, is_closed};
 
 /// Serves until the end of the input.
 pub(super) fn serve(past: PastRun) -> Result<Exit> {
     let mut record = RecordedReplies { given: vec![false; past.calls.len()], calls: past.calls };
-    let mut out = std::io::stdout().lock();
+    let mut out = RawOutput;
     for line in std::io::stdin().lock().lines() {
         let line = line?;
         if !line.trim().is_empty() {
             writeln!(out, "{}", record.answer(&line))?;
             out.flush()?;
+        }
+        if is_closed() {
+            break;
         }
     }
     Ok(Exit::Ok)

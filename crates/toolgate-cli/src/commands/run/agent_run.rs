@@ -7,7 +7,7 @@ use serde_json::json;
 use toolgate_agent::{Agent, AgentDefinition, AgentLimits, PastConversation, TextSink};
 use toolgate_config::{WORKSPACE_FILE, read_optional, trust};
 use toolgate_contract::{Call, CancellationToken, TokenUsage};
-use toolgate_journal::Run;
+use toolgate_journal::{Run, RunHold};
 use toolgate_runtime::{Approver, EventSink, NobodyWatches, QuestionAnswerer, Session};
 use toolgate_workspace::{RunChoice, Workspace, WorkspaceLocation};
 
@@ -37,6 +37,8 @@ impl RunObservers {
 pub(crate) struct AgentRun {
     pub(crate) workspace: Workspace,
     pub(crate) run: Arc<Run>,
+    /// Keeps other processes from continuing the run meanwhile.
+    pub(crate) hold: RunHold,
     pub(crate) session: Session,
     pub(crate) opened: OpenedModel,
     pub(crate) kinds: Vec<AgentDefinition>,
@@ -65,12 +67,15 @@ impl AgentRun {
             run.is_none() || invocation.location.signing_key().is_some(),
             "There is no signing key, so nobody can tell whether the record is yours. Start a new run."
         );
+        // Held before it is opened: whoever is refused leaves no trace in the record.
+        let held = run.as_deref().map(|run| workspace.state.hold_run(run)).transpose()?;
         let choice = RunChoice { run, session: args.session.clone(), front_end };
         let recorded = workspace.begin(&choice)?;
+        let hold = held.map_or_else(|| workspace.state.hold_run(&recorded.run.id), Ok)?;
         let past = choice.run.as_ref().map(|_| resume::read(&workspace, &recorded.run)).transpose()?;
         let (past, tokens) = past.map_or_else(Default::default, |(past, tokens)| (Some(past), tokens));
         let session = observers.watch(recorded.session);
-        Ok(Self { workspace, run: recorded.run, session, opened, kinds, limits, past, tokens })
+        Ok(Self { workspace, run: recorded.run, hold, session, opened, kinds, limits, past, tokens })
     }
 
     /// The agent, which knows the workspace's instructions and what is worth knowing at the start.

@@ -2,10 +2,11 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use toolgate_contract::{Change, Differ, FileContent, Files, QuarantinedPath, StagedChanges};
+use toolgate_contract::{Change, Differ, FileContent, Files, QuarantinedPath, StagedChanges, counted};
 use toolgate_tools::text::UnifiedDiffer;
 
 use crate::commands::Invocation;
+use crate::output::errln;
 use crate::terminal::{BOLD, DIM, MOST_LINES, diff_line, how_to_commit, paint, plain, show_quarantined, would_change};
 use crate::workspace::{open_workspace, typed_program};
 
@@ -53,12 +54,12 @@ impl<'a> RehearsalPreview<'a> {
     /// Shows what would change, what a commit would quarantine, and how to commit it: all of it, or as many lines as a person
     /// wants to see at once. It is printed to standard error, since standard output is the command's.
     pub(in crate::commands) fn show(&self, all: bool) -> Result<()> {
-        anstream::eprintln!("{}", paint(BOLD, would_change(self.count())));
+        errln!("{}", paint(BOLD, would_change(self.count())));
         self.show_diffs(if all { usize::MAX } else { MOST_LINES })?;
         show_quarantined("Of these, a commit would quarantine:", &self.quarantined, 0);
         if self.count() > 0 {
             let how = how_to_commit(self.handle, self.quarantined.is_empty(), &self.toolgate);
-            anstream::eprintln!("{}", paint(DIM, how));
+            errln!("{}", paint(DIM, how));
         }
         Ok(())
     }
@@ -67,14 +68,14 @@ impl<'a> RehearsalPreview<'a> {
     pub(super) fn show_diffs(&self, mut room: usize) -> Result<()> {
         for (number, change) in self.changes.iter().enumerate() {
             if room == 0 {
-                anstream::eprintln!("{}", paint(DIM, format!("… and {} more paths", self.count() - number)));
+                errln!("{}", paint(DIM, format!("… and {}", counted(self.count() - number, "more path"))));
                 break;
             }
             room = self.show_one(change, room)?;
         }
         if room == 0 {
             let whole = format!("Complete diff: {} commit --show {}", self.toolgate, self.handle);
-            anstream::eprintln!("{}", paint(DIM, whole));
+            errln!("{}", paint(DIM, whole));
         }
         Ok(())
     }
@@ -86,15 +87,15 @@ impl<'a> RehearsalPreview<'a> {
             (Some(_), Some(_)) => "change",
             (Some(_), None) => "delete",
         };
-        anstream::eprintln!("{} {}", paint(DIM, verb), plain(&change.path));
+        errln!("{} {}", paint(DIM, verb), plain(&change.path));
         let diff = self.diff_of(change)?;
         let lines = diff.lines().count();
         let most = room.saturating_sub(1);
         for line in diff.lines().take(most) {
-            anstream::eprintln!("  {}", diff_line(line));
+            errln!("  {}", diff_line(line));
         }
         if lines > most {
-            anstream::eprintln!("  {}", paint(DIM, format!("… and {} more lines", lines - most)));
+            errln!("  {}", paint(DIM, format!("… and {}", counted(lines - most, "more line"))));
         }
         Ok(most.saturating_sub(lines))
     }

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use toolgate_contract::{SettledChanges, StagedChanges};
+use toolgate_contract::{SettledChanges, StagedChanges, counted};
 use toolgate_sandbox::OverlayChanges;
 use toolgate_sandbox::process::Enforcement;
 use toolgate_sandbox::process::requirements;
@@ -13,7 +13,8 @@ use super::preview::RehearsalPreview;
 use crate::commands::Invocation;
 use crate::commands::commit::CommitArgs;
 use crate::exit::Exit;
-use crate::terminal::{BOLD, DIM, MOST_LINES, YELLOW, guarantee, holding_mark, paint, paths, plain, show_quarantined};
+use crate::output::errln;
+use crate::terminal::{BOLD, DIM, MOST_LINES, YELLOW, guarantee, holding_mark, paint, plain, show_quarantined};
 
 const HOW_TO_RELEASE: &str = "`toolgate quarantine` shows and releases it; with --no-quarantine it stays where it is.";
 
@@ -39,7 +40,7 @@ impl SandboxReport {
         }
         let Some(mut staged) = self.staged.take() else {
             if invocation.json {
-                anstream::eprintln!("{}", self.json());
+                errln!("{}", self.json());
             }
             return Ok(exit);
         };
@@ -61,21 +62,21 @@ impl SandboxReport {
     fn print_changes(&self, rehearsed: &RehearsalPreview<'_>, commit: bool, as_json: bool) -> Result<()> {
         if as_json {
             let fields = [self.json(), rehearsed.json()?].into_iter().filter_map(|value| value.as_object().cloned());
-            anstream::eprintln!("{}", Value::Object(fields.flatten().collect()));
+            errln!("{}", Value::Object(fields.flatten().collect()));
             return Ok(());
         }
         match (commit, self.code) {
             (false, _) => rehearsed.show(false),
             (true, 0) if rehearsed.count() == 0 => {
-                anstream::eprintln!("{}", paint(BOLD, "It changed nothing."));
+                errln!("{}", paint(BOLD, "It changed nothing."));
                 Ok(())
             }
             (true, 0) => {
-                anstream::eprintln!("{}", paint(BOLD, format!("It changed {}:", paths(rehearsed.count()))));
+                errln!("{}", paint(BOLD, format!("It changed {}:", counted(rehearsed.count(), "path"))));
                 rehearsed.show_diffs(MOST_LINES)
             }
             (true, code) => {
-                anstream::eprintln!("{}", paint(YELLOW.bold(), format!("Not applied: it ended with {code}.")));
+                errln!("{}", paint(YELLOW.bold(), format!("Not applied: it ended with {code}.")));
                 rehearsed.show(false)
             }
         }
@@ -83,18 +84,18 @@ impl SandboxReport {
 
     fn print_confinement(&self, verbose: bool) {
         for reason in &self.denied {
-            anstream::eprintln!("{}", paint(DIM, plain(reason)));
+            errln!("{}", paint(DIM, plain(reason)));
         }
         if verbose {
-            anstream::eprintln!("{}", paint(DIM, format!("confined by {}", self.enforcement.tier.name())));
+            errln!("{}", paint(DIM, format!("confined by {}", self.enforcement.tier.name())));
             for report in &self.enforcement.guarantees {
                 let (mark, style) = holding_mark(report.holding);
                 let line = format!("{}: {}", guarantee(report.guarantee), report.reason);
-                anstream::eprintln!("  {} {}", paint(style, mark), paint(DIM, line));
+                errln!("  {} {}", paint(style, mark), paint(DIM, line));
             }
         } else if let Some(gaps) = requirements::gaps(&self.enforcement) {
             // Configuration accepts less here; the person should see what doesn't hold.
-            anstream::eprintln!("{}", paint(YELLOW, gaps));
+            errln!("{}", paint(YELLOW, gaps));
         }
     }
 
@@ -103,10 +104,10 @@ impl SandboxReport {
         let Some(settled) = &self.settled else { return };
         show_quarantined("Quarantined, not in the workspace:", &settled.kept_aside, settled.more_kept_aside);
         if !settled.kept_aside.is_empty() {
-            anstream::eprintln!("{}", paint(DIM, HOW_TO_RELEASE));
+            errln!("{}", paint(DIM, HOW_TO_RELEASE));
         }
         if verbose || !settled.kept_aside.is_empty() {
-            settled.notes.iter().for_each(|note| anstream::eprintln!("{}", paint(DIM, plain(note))));
+            settled.notes.iter().for_each(|note| errln!("{}", paint(DIM, plain(note))));
         }
     }
 

@@ -16,6 +16,7 @@ use super::stop_on_signal;
 use super::tls::TlsArgs;
 use crate::commands::Invocation;
 use crate::exit::Exit;
+use crate::output::{errln, outln};
 use crate::terminal::{BOLD, DIM, YELLOW, paint};
 use crate::workspace::{open_workspace, with_attach_socket};
 
@@ -80,17 +81,17 @@ fn announce(address: SocketAddr, is_encrypted: bool, invocation: &Invocation) {
     let (token_file, scheme) = (invocation.location.config.http_token(), if is_encrypted { "https" } else { "http" });
     if invocation.json {
         let ready = serde_json::json!({ "listening": format!("{scheme}://{address}"), "token_file": token_file });
-        anstream::println!("{ready}");
+        outln!("{ready}");
         return;
     }
     if !is_encrypted && !address.ip().is_loopback() {
-        anstream::eprintln!(
+        errln!(
             "{} the connection is not encrypted; others on the network can read it.",
             paint(YELLOW.bold(), "warning:")
         );
     }
-    let field = |name: &str, value: String| anstream::eprintln!("  {} {value}", paint(DIM, format!("{name:<10}")));
-    anstream::eprintln!("{}", paint(BOLD, format!("Listening on {scheme}://{address}")));
+    let field = |name: &str, value: String| errln!("  {} {value}", paint(DIM, format!("{name:<10}")));
+    errln!("{}", paint(BOLD, format!("Listening on {scheme}://{address}")));
     field("workspace", invocation.location.directory.display().to_string());
     field("token", format!("in {}; send it as `Authorization: Bearer …`", token_file.display()));
     field("routes", format!("{scheme}://{address}/openapi.json"));

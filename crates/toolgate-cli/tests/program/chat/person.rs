@@ -6,6 +6,7 @@ use std::num::NonZeroU16;
 use std::os::fd::OwnedFd;
 use std::process::Child;
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -22,6 +23,7 @@ pub(crate) struct Person {
     child: Child,
     keyboard: File,
     screen: Arc<Mutex<vt100::Parser>>,
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Person {
@@ -40,7 +42,7 @@ impl Person {
         let keyboard = File::from(ours);
         let screen = Arc::new(Mutex::new(vt100::Parser::new(size(rows), size(columns), SCROLLBACK)));
         let (shown, mut output) = (Arc::clone(&screen), keyboard.try_clone().unwrap());
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             // A terminal whose program has ended gives an error.
             while let Ok(count) = output.read(&mut bytes) {
@@ -50,7 +52,7 @@ impl Person {
                 shown.lock().unwrap().process(&bytes[..count]);
             }
         });
-        Self { child, keyboard, screen }
+        Self { child, keyboard, screen, reader: Some(reader) }
     }
 
     /// Presses keys.
@@ -98,6 +100,16 @@ impl Person {
     #[track_caller]
     pub(crate) fn waits_until_gone(&mut self, words: &str) -> &mut Self {
         wait_until(words, || !self.screen().contains(words));
+        self
+    }
+
+    /// Waits until the program has ended and everything that it wrote is on the screen.
+    pub(crate) fn waits_until_ended(&mut self) -> &mut Self {
+        self.child.wait().unwrap();
+        // What the terminal still holds is read before the end of it is.
+        if let Some(reader) = self.reader.take() {
+            reader.join().unwrap();
+        }
         self
     }
 

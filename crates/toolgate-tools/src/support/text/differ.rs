@@ -1,6 +1,6 @@
 //! Shows a recorded change as a diff.
 
-use toolgate_contract::{Change, Differ, FileContent, FileState, LINK_MODE};
+use toolgate_contract::{Change, Differ, FileContent, FileState, LINK_MODE, counted};
 
 use super::{DiffSide, between};
 
@@ -30,7 +30,7 @@ impl Differ for UnifiedDiffer {
 fn in_words(change: &Change) -> String {
     let words = |state: &FileState| match state {
         state if state.is_directory() => format!("directory ({:o})", state.permissions()),
-        state if state.is_file() || state.is_link() => format!("file of {} bytes", state.bytes),
+        state if state.is_file() || state.is_link() => format!("file of {}", counted(state.bytes, "byte")),
         _ => "pipe or socket".to_owned(),
     };
     let description = match (&change.before, &change.after) {

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use toolgate_contract::counted;
+
 use super::lines::{indent, is_blank};
 
 /// Tab widths in use; any other is a coincidence.
@@ -120,11 +122,10 @@ impl fmt::Display for IndentShift {
 
 fn amount(blanks: &[u8]) -> String {
     let tabs = blanks.iter().filter(|&&byte| byte == b'\t').count();
-    let of = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     match (tabs, blanks.len() - tabs) {
-        (0, spaces) => of(spaces, "space"),
-        (tabs, 0) => of(tabs, "tab"),
-        (tabs, spaces) => format!("{} and {}", of(tabs, "tab"), of(spaces, "space")),
+        (0, spaces) => counted(spaces, "space"),
+        (tabs, 0) => counted(tabs, "tab"),
+        (tabs, spaces) => format!("{} and {}", counted(tabs, "tab"), counted(spaces, "space")),
     }
 }
 
