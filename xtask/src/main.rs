@@ -10,6 +10,7 @@ mod bench;
 mod chaos;
 mod clients;
 mod command_line;
+mod differential;
 #[cfg(test)]
 mod documents;
 mod fuzz;
@@ -45,6 +46,8 @@ enum Chore {
     Chaos(chaos::ChaosOptions),
     /// Run commands that are judged plain reading in throw-away roots, where nothing may change
     Oracle(oracle::OracleOptions),
+    /// Run ordinary commands by plain bash and by `shell`, and compare what they say and leave
+    Differential(differential::DifferentialOptions),
     /// Run a benchmark; without a name, list them
     Bench(bench::BenchOptions),
     /// Measure how easy the code is to find one's way in: crates, type names, functions, files
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Chore::Fuzz(options) => fuzz::run(&options),
         Chore::Chaos(options) => chaos::run(&options),
         Chore::Oracle(options) => oracle::run(&options),
+        Chore::Differential(options) => differential::run(&options),
         Chore::Bench(options) => bench::run(&options),
         Chore::House(options) => house::run(&options),
     };

@@ -41,9 +41,11 @@ impl Rehearsal {
         for (number, root) in writable.iter().enumerate() {
             let layer = OverlayLayer::new(root.canonicalize().doing(WHAT)?, &directory, number);
             fs::create_dir(&layer.upper).and_then(|()| fs::create_dir(&layer.work)).doing(WHAT)?;
-            // The root of the overlay has the mode of its upper directory, which therefore gets the mode of the real root.
-            let mode = layer.root.metadata().doing(WHAT)?.permissions();
-            fs::set_permissions(&layer.upper, mode).doing(WHAT)?;
+            // The root of the overlay has the mode and time of its upper directory, which therefore gets those of the real root.
+            let real = layer.root.metadata().doing(WHAT)?;
+            let times = fs::FileTimes::new().set_modified(real.modified().doing(WHAT)?);
+            fs::File::open(&layer.upper).and_then(|upper| upper.set_times(times)).doing(WHAT)?;
+            fs::set_permissions(&layer.upper, real.permissions()).doing(WHAT)?;
             made.layers.push(layer);
         }
         Ok(made)
