@@ -13,6 +13,7 @@ mod calls;
 mod changes_killed;
 mod chat;
 mod commands;
+mod config;
 mod grants;
 mod http;
 mod inbox;
