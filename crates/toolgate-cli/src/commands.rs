@@ -10,6 +10,7 @@ mod changes;
 mod chat;
 mod commit;
 mod completions;
+mod config;
 mod demo;
 mod doctor;
 mod help;
@@ -111,6 +112,7 @@ enum Verb {
     Serve(serve::ServeArgs),
     Tools(tools::ToolsArgs),
     Policy(policy::PolicyArgs),
+    Config(config::ConfigArgs),
     Approvals(approvals::ApprovalsArgs),
     Runs(runs::RunsArgs),
     Replay(replay::ReplayArgs),
@@ -181,6 +183,7 @@ impl CommandLine {
             Verb::Serve(verb) => verb.run(&invocation()?),
             Verb::Tools(verb) => verb.run(&invocation()?),
             Verb::Policy(verb) => verb.run(&invocation()?),
+            Verb::Config(verb) => verb.run(&invocation()?),
             Verb::Approvals(verb) => verb.run(&invocation()?),
             Verb::Runs(verb) => verb.run(&invocation()?),
             Verb::Replay(verb) => verb.run(&invocation()?),

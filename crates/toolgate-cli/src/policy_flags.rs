@@ -1,5 +1,7 @@
 //! The flags that shape policy for one run.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result};
 use clap::Args;
 use toolgate_config::{FlagLayer, StoreUrl};
@@ -39,6 +41,13 @@ pub(crate) struct PolicyFlags {
         help_heading = "Policy"
     )]
     pub(crate) commands_deny: Vec<String>,
+    /// A limit for this run, as NAME=NUMBER; names: lines, bytes, line_chars, timeout_seconds, for one tool TOOL.NAME.
+    /// Also from the environment, as TOOLGATE_LIMITS_LINES and so on.
+    #[arg(long, global = true, value_name = "NAME=NUMBER", help_heading = "Policy")]
+    pub(crate) limit: Vec<String>,
+    /// The limits that variables such as `TOOLGATE_LIMITS_LINES` set: name and value.
+    #[arg(skip = limits_of_environment())]
+    pub(crate) limit_variables: Vec<(&'static str, String)>,
     /// The store of `TOOLGATE_STORE`. Only from the environment: everybody can see a command line.
     #[arg(skip = std::env::var("TOOLGATE_STORE").ok().map(StoreUrl::new))]
     pub(crate) store: Option<StoreUrl>,
@@ -69,11 +78,66 @@ impl PolicyFlags {
             })
             .collect();
         table.insert("commands".into(), commands.into());
+        table.insert("limits".into(), self.limits()?.into());
         let store = [("url", self.store.as_ref().map(|url| url.reveal().to_owned())), ("queue", self.queue.clone())];
         let store: toml::Table =
             store.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into()))).collect();
         table.insert("store".into(), store.into());
-        Ok(FlagLayer::new(table, self.words()))
+        Ok(FlagLayer::new(table, self.words()).with_origins(self.origins()))
+    }
+
+    /// The limits, as a table of configuration. A flag counts more than a variable.
+    fn limits(&self) -> Result<toml::Table> {
+        let mut limits = toml::Table::new();
+        for (name, value) in &self.limit_variables {
+            limits.insert((*name).to_owned(), number(value, &limit_variable(name))?);
+        }
+        for flag in &self.limit {
+            let written = format!("--limit {flag}");
+            let (name, value) = flag
+                .split_once('=')
+                .with_context(|| format!("`{written}` is not NAME=NUMBER. Write it like `--limit lines=500`."))?;
+            let value = number(value, &written)?;
+            let Some((tool, name)) = name.split_once('.') else {
+                limits.insert(name.to_owned(), value);
+                continue;
+            };
+            let tools = limits.entry("tools").or_insert_with(|| toml::Table::new().into());
+            let own = tools.as_table_mut().map(|tools| tools.entry(tool).or_insert_with(|| toml::Table::new().into()));
+            if let Some(own) = own.and_then(toml::Value::as_table_mut) {
+                own.insert(name.to_owned(), value);
+            }
+        }
+        Ok(limits)
+    }
+
+    /// The flag or the variable that each setting of the layer comes from.
+    fn origins(&self) -> BTreeMap<String, String> {
+        // A flag that says what the variable says is as good as the variable.
+        let either = |variable: &str, flag: &str, value: &str| match std::env::var(variable) {
+            Ok(of_environment) if of_environment == value => variable.to_owned(),
+            _ => flag.to_owned(),
+        };
+        let lists = [
+            ("commands.allow", "TOOLGATE_COMMANDS_ALLOW", "--commands-allow", &self.commands_allow),
+            ("commands.deny", "TOOLGATE_COMMANDS_DENY", "--commands-deny", &self.commands_deny),
+        ];
+        let lists =
+            lists.map(|(name, variable, flag, value)| (name.to_owned(), either(variable, flag, &value.join(","))));
+        let preset = self.preset.iter().map(|preset| ("preset".into(), either("TOOLGATE_PRESET", "--preset", preset)));
+        let variables = self.limit_variables.iter().map(|(name, _)| (format!("limits.{name}"), limit_variable(name)));
+        let limits = self.limit.iter().filter_map(|flag| flag.split_once('='));
+        let limits = limits.map(|(name, _)| match name.contains('.') {
+            true => ("limits.tools".to_owned(), "--limit".to_owned()),
+            false => (format!("limits.{name}"), "--limit".to_owned()),
+        });
+        let others = [
+            ("rules", "--deny, --ask and --allow"),
+            ("store.url", "TOOLGATE_STORE"),
+            ("store.queue", "TOOLGATE_QUEUE"),
+        ];
+        let others = others.map(|(name, origin)| (name.to_owned(), origin.to_owned()));
+        others.into_iter().chain(lists).chain(preset).chain(variables).chain(limits).collect()
     }
 
     /// The flags as words of a command line, for the command that repeats a call.
@@ -83,8 +147,31 @@ impl PolicyFlags {
         let rules = rules.into_iter().flat_map(|(flag, values)| values.iter().map(move |value| (flag, value)));
         let lists = [("--commands-allow", &self.commands_allow), ("--commands-deny", &self.commands_deny)];
         let lists = lists.into_iter().flat_map(|(flag, values)| values.iter().map(move |value| (flag, value)));
-        preset.chain(rules).chain(lists).flat_map(|(flag, value)| [flag.to_owned(), value.clone()]).collect()
+        let limits = self.limit.iter().map(|limit| ("--limit", limit));
+        preset
+            .chain(rules)
+            .chain(lists)
+            .chain(limits)
+            .flat_map(|(flag, value)| [flag.to_owned(), value.clone()])
+            .collect()
     }
+}
+
+/// The names of the limits that a variable can set.
+const LIMITS: [&str; 4] = ["lines", "bytes", "line_chars", "timeout_seconds"];
+
+/// The variable that sets a limit.
+fn limit_variable(name: &str) -> String {
+    format!("TOOLGATE_LIMITS_{}", name.to_uppercase())
+}
+
+fn limits_of_environment() -> Vec<(&'static str, String)> {
+    LIMITS.into_iter().filter_map(|name| Some((name, std::env::var(limit_variable(name)).ok()?))).collect()
+}
+
+fn number(value: &str, written: &str) -> Result<toml::Value> {
+    let number: i64 = value.trim().parse().with_context(|| format!("`{written}`: `{value}` is not a whole number."))?;
+    Ok(number.into())
 }
 
 fn rule(decision: &str, flag: &str) -> Result<toml::Table> {

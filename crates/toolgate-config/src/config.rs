@@ -113,7 +113,7 @@ pub struct LimitsConfig {
 }
 
 /// `[limits.tools.NAME]`: one tool's own limits.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ToolLimitsConfig {
     /// Lines of output.
@@ -281,6 +281,13 @@ impl StoreUrl {
     }
 }
 
+impl Serialize for StoreUrl {
+    /// Says that there is an address, not which.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("***")
+    }
+}
+
 impl std::fmt::Debug for StoreUrl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("StoreUrl(***)")
@@ -388,23 +395,23 @@ mod tests {
     #[test]
     fn errors_name_the_line_and_the_nearest_name() {
         let said = |text: &str| Config::parse(text, "toolgate.toml").unwrap_err().to_string();
-        insta::assert_snapshot!(said("\npreste = 'full'"), @"toolgate.toml:2: Unknown field `preste`. Did you mean `preset`?");
-        insta::assert_snapshot!(said("preset = 'yolo'"), @"toolgate.toml:1: Unknown value `yolo`. Known here: `full`, `workspace`, `autonomous`, `read-only`.");
-        insta::assert_snapshot!(said("[[rules]]\ndecision = 'deny'\npth = 'a'"), @"toolgate.toml:3: Unknown field `pth`. Did you mean `path`?");
-        insta::assert_snapshot!(said("[[rules]]\npath = 'a'"), @"toolgate.toml:1: Missing field `decision`.");
-        insta::assert_snapshot!(said("[[rules]]\ndecision = 'refuse'\npath = 'a'"), @"toolgate.toml:2: Unknown value `refuse`. Known here: `allow`, `ask`, `deny`.");
-        insta::assert_snapshot!(said("[[rules]]\ndecision = 'deny'\npermission = 'fs.writ'"), @"toolgate.toml:3: Unknown value `fs.writ`. Did you mean `fs.write`?");
+        insta::assert_snapshot!(said("\npreste = 'full'"), @"toolgate.toml:2:1: Unknown field `preste`. Did you mean `preset`?");
+        insta::assert_snapshot!(said("preset = 'yolo'"), @"toolgate.toml:1:10: Unknown value `yolo`. Known here: `full`, `workspace`, `autonomous`, `read-only`.");
+        insta::assert_snapshot!(said("[[rules]]\ndecision = 'deny'\npth = 'a'"), @"toolgate.toml:3:1: Unknown field `pth`. Did you mean `path`?");
+        insta::assert_snapshot!(said("[[rules]]\npath = 'a'"), @"toolgate.toml:1:1: Missing field `decision`.");
+        insta::assert_snapshot!(said("[[rules]]\ndecision = 'refuse'\npath = 'a'"), @"toolgate.toml:2:12: Unknown value `refuse`. Known here: `allow`, `ask`, `deny`.");
+        insta::assert_snapshot!(said("[[rules]]\ndecision = 'deny'\npermission = 'fs.writ'"), @"toolgate.toml:3:14: Unknown value `fs.writ`. Did you mean `fs.write`?");
         for tier in ["open", "nothing"] {
             let said = said(&format!("[commands]\nweakest_sandbox = '{tier}'"));
             let expected = "Known here: `landlock`, `bubblewrap`, `namespaces`.";
             assert_eq!(
                 said,
-                format!("toolgate.toml:2: Unknown value `{tier}`. {expected}"),
+                format!("toolgate.toml:2:19: Unknown value `{tier}`. {expected}"),
                 "nobody turns all sandboxes off"
             );
         }
-        insta::assert_snapshot!(said("[limits]\nlines = -1"), @"toolgate.toml:2: Invalid value: integer `-1`, expected a whole number of 1 or more.");
-        insta::assert_snapshot!(said("[limits.tools.grep]\nline = 1"), @"toolgate.toml:2: Unknown field `line`. Did you mean `lines`?");
-        insta::assert_snapshot!(said("preset = "), @"toolgate.toml:1: String values must be quoted, expected literal string.");
+        insta::assert_snapshot!(said("[limits]\nlines = -1"), @"toolgate.toml:2:9: Invalid value: integer `-1`, expected a whole number of 1 or more.");
+        insta::assert_snapshot!(said("[limits.tools.grep]\nline = 1"), @"toolgate.toml:2:1: Unknown field `line`. Did you mean `lines`?");
+        insta::assert_snapshot!(said("preset = "), @"toolgate.toml:1:10: String values must be quoted, expected literal string.");
     }
 }

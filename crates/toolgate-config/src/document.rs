@@ -9,6 +9,7 @@ use crate::table::{POSITIVE, rows};
 
 const TEMPLATE: &str = include_str!("document/template.md");
 const EXAMPLE: &str = include_str!("document/example.toml");
+const EXAMPLES: &str = include_str!("document/examples.toml");
 
 /// The name of a field, its type and what it does.
 type FieldRow = (&'static str, &'static str, &'static str);
@@ -55,14 +56,25 @@ fn document() -> String {
 }
 
 fn settings() -> String {
-    let mut text = String::from("| setting | type | default | layers | meaning |\n|---|---|---|---|---|\n");
-    for SettingRow { name, type_name, default, rule, description } in rows() {
+    let head = "| setting | type | default | layers | meaning | example |\n|---|---|---|---|---|---|\n";
+    let mut text = head.to_owned();
+    for row in rows() {
+        let example = example(&row);
+        let SettingRow { name, type_name, default, rule, description } = row;
         let default = if default.is_empty() { "none".to_owned() } else { format!("`{default}`") };
         let least = if POSITIVE.iter().any(|setting| setting.name == name) { ", 1 or more" } else { "" };
-        writeln!(text, "| `{name}` | {type_name}{least} | {default} | {} | {description} |", rule.name())
+        let rule = rule.name();
+        writeln!(text, "| `{name}` | {type_name}{least} | {default} | {rule} | {description} | `{name} = {example}` |")
             .expect("a string takes any text");
     }
     text
+}
+
+/// A value for a setting, as a file would say it: the one of the list of examples, or the default.
+fn example(row: &SettingRow) -> String {
+    let stated = EXAMPLES.lines().filter_map(|line| line.split_once(" = "));
+    let stated = stated.filter(|(name, _)| *name == row.name).map(|(_, value)| value.to_owned()).next();
+    stated.unwrap_or_else(|| row.default.clone())
 }
 
 fn fields(fields: &[FieldRow]) -> String {
@@ -97,6 +109,16 @@ mod tests {
     #[test]
     fn the_example_can_be_used() {
         Config::parse(EXAMPLE, "example.toml").unwrap_or_else(|fault| panic!("{fault}"));
+    }
+
+    #[test]
+    fn every_setting_has_an_example_that_the_parser_takes_and_no_other_is_listed() {
+        for row in rows() {
+            let text = format!("{} = {}", row.name, example(&row));
+            assert!(!example(&row).is_empty(), "`{}` needs a line in document/examples.toml", row.name);
+            Config::parse(&text, "examples.toml").unwrap_or_else(|fault| panic!("{text}: {fault}"));
+        }
+        Config::parse(EXAMPLES, "examples.toml").unwrap_or_else(|fault| panic!("{fault}"));
     }
 
     /// What the parser says to a file that has a name nobody knows: the names it does know, or none if this is no table.

@@ -11,6 +11,8 @@ pub struct ConfigError {
     pub file: String,
     /// The line, where it is known.
     pub line: Option<usize>,
+    /// The column, where it is known.
+    pub column: Option<usize>,
     /// The layer it was for, where it is known.
     pub layer: Option<Layer>,
     /// What is wrong.
@@ -24,6 +26,9 @@ impl fmt::Display for ConfigError {
         f.write_str(&self.file)?;
         if let Some(line) = self.line {
             write!(f, ":{line}")?;
+        }
+        if let Some(column) = self.column {
+            write!(f, ":{column}")?;
         }
         if let Some(layer) = self.layer {
             write!(f, " ({layer})")?;
@@ -50,20 +55,28 @@ impl ConfigFault {
 
     /// The error that this is in a file and layer.
     pub fn at(self, file: &str, layer: Layer, line: Option<usize>) -> ConfigError {
-        ConfigError { file: file.to_owned(), line, layer: Some(layer), message: self.message, hint: Some(self.hint) }
+        let (file, layer, hint) = (file.to_owned(), Some(layer), Some(self.hint));
+        ConfigError { file, line, column: None, layer, message: self.message, hint }
     }
 }
 
 /// Words what the TOML reader found, with the nearest known name where a name is unknown.
 pub(crate) fn from_toml(fault: &toml::de::Error, text: &str, file: &str) -> ConfigError {
-    let line = fault.span().map(|span| line_at(text, span.start));
+    let start = fault.span().map(|span| span.start);
+    let (line, column) = (start.map(|byte| line_at(text, byte)), start.map(|byte| column_at(text, byte)));
     let (message, hint) = reword(fault.message());
-    ConfigError { file: file.to_owned(), line, layer: None, message, hint }
+    ConfigError { file: file.to_owned(), line, column, layer: None, message, hint }
 }
 
 /// The line, counted from 1, that holds this byte.
 pub(crate) fn line_at(text: &str, byte: usize) -> usize {
     text.as_bytes().iter().take(byte).filter(|&&b| b == b'\n').count() + 1
+}
+
+/// The column, counted from 1 in characters, of this byte.
+fn column_at(text: &str, byte: usize) -> usize {
+    let before = text.get(..byte).unwrap_or(text);
+    before.rsplit('\n').next().unwrap_or_default().chars().count() + 1
 }
 
 /// serde words an unknown name as "unknown field `x`, expected one of `a`, `b`": every name stands in backticks.

@@ -106,6 +106,17 @@ impl ConfigPaths {
         Ok(trust::is_trusted(&self.trusted(), trusted_as, &text))
     }
 
+    /// The files that exist, with the name that messages use and their text. What they say isn't looked at.
+    pub fn texts(&self, workspace: &Path) -> Result<Vec<(String, String)>, ConfigFileError> {
+        let own = [&self.managed, &self.user].map(|file| (file.display().to_string(), file.clone()));
+        let files = own.into_iter().chain([(WORKSPACE_FILE.to_owned(), workspace.join(WORKSPACE_FILE))]);
+        let mut texts = Vec::new();
+        for (source, file) in files {
+            texts.extend(read_optional(&file)?.map(|text| (source, text)));
+        }
+        Ok(texts)
+    }
+
     /// Reads every layer. A copy of a workspace is trusted as the workspace itself.
     pub fn layers(
         &self,

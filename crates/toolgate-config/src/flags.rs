@@ -1,5 +1,7 @@
 //! The layer of configuration that comes from the command line and the environment.
 
+use std::collections::BTreeMap;
+
 use toml::{Table, Value};
 
 /// The layer of configuration that comes from the command line and the environment. It goes the same way as every other
@@ -8,12 +10,25 @@ use toml::{Table, Value};
 pub struct FlagLayer {
     settings: Table,
     words: Vec<String>,
+    /// The flag or the variable that each setting comes from, by the setting's name.
+    origins: BTreeMap<String, String>,
 }
 
 impl FlagLayer {
     /// These settings, and the words of a command line that say the same.
     pub fn new(settings: Table, words: Vec<String>) -> Self {
-        Self { settings, words }
+        Self { settings, words, origins: BTreeMap::new() }
+    }
+
+    /// The same, where it is known which flag or variable each setting comes from.
+    #[must_use]
+    pub fn with_origins(self, origins: BTreeMap<String, String>) -> Self {
+        Self { origins, ..self }
+    }
+
+    /// The flag or the variable that a setting comes from, if it is known.
+    pub fn origin_of(&self, setting: &str) -> Option<&str> {
+        self.origins.get(setting).map(String::as_str)
     }
 
     /// The same, with rules that allow these hosts.

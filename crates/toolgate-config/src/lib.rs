@@ -10,9 +10,12 @@
 //! roots and most other settings ([`LayerRule`] has all the ways there are). A workspace that isn't trusted only ever
 //! tightens: what would loosen is ignored, with a warning each.
 
+mod all_faults;
 mod config;
+mod contradictions;
 #[cfg(test)]
 mod document;
+mod effective;
 mod error;
 mod files;
 mod flags;
@@ -25,12 +28,15 @@ pub mod table;
 mod testing;
 pub mod trust;
 
+pub use all_faults::all_faults;
 pub use config::{
     ApprovalsConfig, AuditConfig, CachesConfig, CommandsConfig, Config, FetchConfig, GrantDays, LimitsConfig,
     NetworkConfig, OverlayMode, PackageCacheMode, ProcessesConfig, RedactConfig, RootConfig, RuleConfig,
     SensitiveConfig, SkillsConfig, StoreConfig, StoreUrl, ToolLimitsConfig, ToolsConfig, UndoConfig,
     UnknownCommandAction,
 };
+pub use contradictions::contradictions;
+pub use effective::EffectiveSetting;
 pub use error::{ConfigError, ConfigFault};
 pub use files::{ConfigFileError, ConfigPaths, WORKSPACE_FILE, read_optional};
 pub use flags::FlagLayer;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
 use toolgate_contract::{AllowedTools, Durability, Layer, QuarantineMode, Tier};
 
 use crate::config::{
@@ -128,6 +129,16 @@ pub trait SettingValue: Clone + PartialEq {
     /// The value as a file has it.
     fn as_toml(&self) -> String;
 
+    /// The value for people and programs; null if there is none. A secret isn't shown.
+    fn shown(&self) -> Value {
+        serde_json::from_str(&self.as_toml()).unwrap_or_default()
+    }
+
+    /// Whether it is a list without entries: then a layer says nothing.
+    fn is_empty(&self) -> bool {
+        false
+    }
+
     /// Whether it allows more than the other does. Values without an order never do.
     fn is_looser_than(&self, _other: &Self) -> bool {
         false
@@ -160,11 +171,23 @@ impl<T: SettingValue> Setting<T> {
         stated: impl Fn(&Config) -> Option<T>,
         warnings: &mut Vec<String>,
     ) -> T {
+        self.merge_from(layers, stated, warnings).value
+    }
+
+    /// What the layers come to, and those that it comes from.
+    pub(crate) fn merge_from<'a>(
+        &self,
+        layers: &'a [ConfigLayer],
+        stated: impl Fn(&Config) -> Option<T>,
+        warnings: &mut Vec<String>,
+    ) -> MergedSetting<'a, T> {
         let stating = layers.iter().filter_map(|input| Some((input, stated(&input.config)?)));
         match self.rule {
-            LayerRule::Tighten | LayerRule::TightenBeyondWorkspace => self.tighten(stating, warnings),
-            LayerRule::Strictest => self.strictest(stating, warnings),
-            LayerRule::Strongest | LayerRule::StrongestBeyondWorkspace => self.strongest(stating, warnings),
+            LayerRule::Tighten | LayerRule::TightenBeyondWorkspace => self.of_one(self.tighten(stating, warnings)),
+            LayerRule::Strictest => self.of_one(self.strictest(stating, warnings)),
+            LayerRule::Strongest | LayerRule::StrongestBeyondWorkspace => {
+                self.of_one(self.strongest(stating, warnings))
+            }
             LayerRule::AddUp => self.add_up(stating),
             LayerRule::Approve | LayerRule::ApproveInFiles | LayerRule::Intersect => {
                 self.add_up(stating.filter(|(input, _)| self.rule.lets_loosen(input)))
@@ -172,48 +195,72 @@ impl<T: SettingValue> Setting<T> {
         }
     }
 
-    fn tighten<'a>(&self, stating: impl Iterator<Item = (&'a ConfigLayer, T)>, warnings: &mut Vec<String>) -> T {
-        let mut merged: Option<T> = None;
+    /// The value of the layer that decided, or the default.
+    fn of_one<'a>(&self, decided: Option<(&'a ConfigLayer, T)>) -> MergedSetting<'a, T> {
+        match decided {
+            Some((input, value)) => MergedSetting { value, from: vec![input] },
+            None => MergedSetting { value: self.default.clone(), from: Vec::new() },
+        }
+    }
+
+    fn tighten<'a>(
+        &self,
+        stating: impl Iterator<Item = (&'a ConfigLayer, T)>,
+        warnings: &mut Vec<String>,
+    ) -> Option<(&'a ConfigLayer, T)> {
+        let mut merged: Option<(&ConfigLayer, T)> = None;
         for (input, wanted) in stating {
-            let bound = merged.as_ref().or((!self.rule.lets_loosen(input)).then_some(&self.default));
+            let stronger = merged.as_ref().map(|(_, value)| value);
+            let bound = stronger.or((!self.rule.lets_loosen(input)).then_some(&self.default));
             if bound.is_some_and(|bound| wanted.is_looser_than(bound)) {
                 warn_once(warnings, input.ignored(&wanted.looser_wording(self.name), merged.is_some()));
                 continue;
             }
-            merged = Some(wanted);
+            merged = Some((input, wanted));
         }
-        merged.unwrap_or_else(|| self.default.clone())
+        merged
     }
 
-    fn strictest<'a>(&self, stating: impl Iterator<Item = (&'a ConfigLayer, T)>, warnings: &mut Vec<String>) -> T {
-        let mut strictest: Option<T> = None;
+    fn strictest<'a>(
+        &self,
+        stating: impl Iterator<Item = (&'a ConfigLayer, T)>,
+        warnings: &mut Vec<String>,
+    ) -> Option<(&'a ConfigLayer, T)> {
+        let mut strictest: Option<(&ConfigLayer, T)> = None;
         for (input, wanted) in stating {
             if !self.rule.lets_loosen(input) && wanted.is_looser_than(&self.default) {
                 warnings.push(input.ignored(&wanted.looser_wording(self.name), false));
-            } else if strictest.as_ref().is_none_or(|strictest| strictest.is_looser_than(&wanted)) {
-                strictest = Some(wanted);
+            } else if strictest.as_ref().is_none_or(|(_, strictest)| strictest.is_looser_than(&wanted)) {
+                strictest = Some((input, wanted));
             }
         }
-        strictest.unwrap_or_else(|| self.default.clone())
+        strictest
     }
 
-    fn strongest<'a>(&self, stating: impl Iterator<Item = (&'a ConfigLayer, T)>, warnings: &mut Vec<String>) -> T {
-        let mut chosen: Option<T> = None;
+    fn strongest<'a>(
+        &self,
+        stating: impl Iterator<Item = (&'a ConfigLayer, T)>,
+        warnings: &mut Vec<String>,
+    ) -> Option<(&'a ConfigLayer, T)> {
+        let mut chosen: Option<(&ConfigLayer, T)> = None;
         for (input, wanted) in stating {
             match &chosen {
-                None if self.rule.lets_loosen(input) => chosen = Some(wanted),
-                Some(chosen) if *chosen == wanted => {}
+                None if self.rule.lets_loosen(input) => chosen = Some((input, wanted)),
+                Some((_, chosen)) if *chosen == wanted => {}
                 _ if self.rule.lets_loosen(input) => warnings
                     .push(format!("{}: `{}` is ignored: a layer with more authority set it.", input.source, self.name)),
                 _ => warnings.push(input.ignored(&format!("`{}`", self.name), false)),
             }
         }
-        chosen.unwrap_or_else(|| self.default.clone())
+        chosen
     }
 
-    fn add_up<'a>(&self, stating: impl Iterator<Item = (&'a ConfigLayer, T)>) -> T {
-        let mut merged = self.default.clone();
-        stating.for_each(|(_, more)| merged.add(more));
+    fn add_up<'a>(&self, stating: impl Iterator<Item = (&'a ConfigLayer, T)>) -> MergedSetting<'a, T> {
+        let mut merged = MergedSetting { value: self.default.clone(), from: Vec::new() };
+        for (input, more) in stating {
+            merged.value.add(more);
+            merged.from.push(input);
+        }
         merged
     }
 
@@ -227,6 +274,13 @@ impl<T: SettingValue> Setting<T> {
             description: self.description,
         }
     }
+}
+
+/// What the layers of one setting come to.
+pub(crate) struct MergedSetting<'a, T> {
+    pub(crate) value: T,
+    /// The layers that the value comes from; none if it is the default.
+    pub(crate) from: Vec<&'a ConfigLayer>,
 }
 
 /// A general limit is met again for every tool that has limits of its own; once is enough to say so.
@@ -344,6 +398,14 @@ macro_rules! lists {
                 String::new()
             }
 
+            fn shown(&self) -> Value {
+                serde_json::to_value(self).unwrap_or_default()
+            }
+
+            fn is_empty(&self) -> bool {
+                <$type>::is_empty(self)
+            }
+
             fn add(&mut self, other: Self) {
                 self.extend(other);
             }
@@ -368,6 +430,10 @@ macro_rules! optional {
 
             fn as_toml(&self) -> String {
                 String::new()
+            }
+
+            fn shown(&self) -> Value {
+                serde_json::to_value(self).unwrap_or_default()
             }
         }
     )*};

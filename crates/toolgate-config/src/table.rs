@@ -10,6 +10,8 @@ use toolgate_contract::{AllowedTools, Durability, QuarantineMode, Tier};
 use crate::config::{
     GrantDays, OverlayMode, PackageCacheMode, RootConfig, RuleConfig, StoreUrl, ToolLimitsConfig, UnknownCommandAction,
 };
+use crate::effective::EffectiveSetting;
+use crate::layer::ConfigLayer;
 use crate::preset::Preset;
 use crate::setting::{LayerRule, Setting, SettingRow};
 
@@ -26,6 +28,11 @@ macro_rules! settings {
                 stated: $stated,
             };
         )*
+
+        /// What the layers come to, strongest first, in the order of the documentation.
+        pub fn effective(layers: &[ConfigLayer]) -> Vec<EffectiveSetting> {
+            vec![$($id.effective(layers)),*]
+        }
 
         /// Every row, in the order of the documentation.
         pub fn rows() -> Vec<SettingRow> {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use toolgate_config::{ConfigPaths, FlagLayer, Settings};
+use toolgate_config::{ConfigLayer, ConfigPaths, FlagLayer, Settings};
 use toolgate_contract::Durability;
 use toolgate_journal::{ApprovalQueue, GrantStore, SigningKey, StateDirectory, load_or_create_signing_key};
 use toolgate_policy::{CompiledConfig, compile};
@@ -44,6 +44,18 @@ impl WorkspaceLocation {
     /// Reads every layer of configuration.
     pub fn load(&self) -> Result<CompiledConfig, WorkspaceError> {
         self.load_with(&self.flags)
+    }
+
+    /// Every layer of configuration, strongest first.
+    pub fn layers(&self) -> Result<Vec<ConfigLayer>, WorkspaceError> {
+        let mut layers = self.config.layers(&self.directory, &self.trusted_as, &self.flags)?;
+        layers.sort_by_key(|input| std::cmp::Reverse(input.layer));
+        Ok(layers)
+    }
+
+    /// The configuration files that exist: how messages call each, and its text.
+    pub fn config_files(&self) -> Result<Vec<(String, String)>, WorkspaceError> {
+        Ok(self.config.texts(&self.directory)?)
     }
 
     /// Reads every layer of configuration, where the person allows these hosts.

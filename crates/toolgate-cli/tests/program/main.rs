@@ -14,6 +14,7 @@ mod changes_killed;
 mod chat;
 mod closed_pipes;
 mod commands;
+mod config;
 mod grants;
 mod http;
 mod inbox;
