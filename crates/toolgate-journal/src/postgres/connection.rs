@@ -119,7 +119,6 @@ impl PostgresConnection {
         answers.wait(transaction.commit())
     }
 
-    #[expect(clippy::type_complexity, reason = "the parts of one struct, borrowed apart")]
     fn parts(&mut self) -> Result<(&mut Client, &mut HashMap<&'static str, Statement>, &ServerAnswers), BoxError> {
         let client = self.client.as_mut().ok_or("the connection is closed")?;
         Ok((client, &mut self.prepared, &self.answers))

@@ -25,6 +25,8 @@ const HELD: &str = "trap 'exit 0' TERM; echo rea\"\"dy; while :; do sleep 0.01; 
 const HELD_SECONDS: u64 = 600;
 /// After this time a command is ended, so that the longest step still fits into its own time.
 const END_AFTER: Duration = Duration::from_secs(300);
+/// How many paths that a cut list doesn't name are looked up in the quarantine.
+const MOST_LOOKS: usize = 5;
 /// As many as a session may have, by default.
 const MOST: usize = 8;
 
@@ -201,10 +203,14 @@ impl Driver {
         let known: BTreeSet<_> = self.tree.keys().chain(&own).chain(self.history.all()).cloned().collect();
         let names = Names::of(&known);
         let quarantined = names.find_all(settled.quarantined.iter().map(|(written, _)| written));
+        let mut unnamed = 0;
         for (path, (before, after)) in changed {
             let is_named = quarantined.iter().any(|one| one == path || path.is_in(one) || one.is_in(path));
-            // A long list is cut; what isn't named is in quarantine all the same.
-            let is_reverted = is_named || settled.is_cut && self.is_quarantined(&command.call, path, before.as_ref());
+            // A long list is cut; what isn't named is in quarantine all the same. Each look is a program of its own, so a
+            // few have to do.
+            unnamed += usize::from(!is_named);
+            let is_there = || unnamed > MOST_LOOKS || self.is_quarantined(&command.call, path, before.as_ref());
+            let is_reverted = is_named || settled.is_cut && is_there();
             hold!(
                 is_reverted,
                 NothingElseChanged,
