@@ -50,6 +50,8 @@ pub trait Hands: FileHands + ProcessHands + Send + Sync {
 
     /// The directories that may be skills.
     fn skills(&self) -> Result<Vec<SkillCandidate>, ToolError>;
+    /// The content of a file in a skill's directory, by its relative path.
+    fn skill_file(&self, skill: &str, path: &str) -> Result<Vec<u8>, ToolError>;
     /// Limits the session to a skill's tools, or pre-approves them, as configured.
     fn activate(&self, skill: &SkillCandidate, tools: Vec<String>) -> Result<AllowedTools, ToolError>;
 

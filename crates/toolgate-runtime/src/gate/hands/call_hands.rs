@@ -214,6 +214,12 @@ impl Hands for CallHands {
         self.services.skills.directories()
     }
 
+    fn skill_file(&self, skill: &str, path: &str) -> Result<Vec<u8>, ToolError> {
+        let is_it = |effect: &Effect| matches!(effect, Effect::Skill { name: Some(name) } if name == skill);
+        self.need(is_it, "read a file of that skill")?;
+        self.services.skills.file(skill, path)
+    }
+
     fn activate(&self, skill: &SkillCandidate, tools: Vec<String>) -> Result<AllowedTools, ToolError> {
         let is_it = |effect: &Effect| matches!(effect, Effect::Skill { name: Some(name) } if *name == skill.name);
         self.need(is_it, "load that skill")?;
