@@ -85,7 +85,7 @@ impl AgentLoop {
         session.agents = None;
         let subagents = Arc::new(Subagents::new(Arc::clone(&context), session.clone(), role.depth, cancel.clone()));
         session.agents = Some(Arc::clone(&subagents) as _);
-        let tools: Vec<Declaration> = context.gate.offered(&session.ceilings()).cloned().collect();
+        let tools: Vec<Declaration> = context.gate.listed_for_models(&session.ceilings()).cloned().collect();
         let is_subagent = role.parent.is_some();
         let can_start = role.depth < context.controls.depth && tools.iter().any(|tool| tool.name == "task");
         let others = if can_start { context.kinds.as_slice() } else { &[] };

@@ -20,7 +20,7 @@ use crate::in_place_command::InPlaceCommand;
 use crate::workspace_changes::WorkspaceChanges;
 use toolgate_contract::{
     ApplyMode, Change, Changes, Differences, ErrorCode, Files, LaunchSpec, QuarantinedPath, RestrictedPaths,
-    SettledChanges, StagedChanges, ToolError,
+    SettledChanges, StagedChanges, ToolError, WorkspacePath,
 };
 
 /// The largest number of paths that a reply lists.
@@ -34,6 +34,8 @@ const ATTEMPTS: usize = 3;
 pub struct ChangeSettler {
     /// Applies the allowed changes.
     pub changer: Arc<ChangeApplier>,
+    /// Paths that policy hides and that a person approved by name, such as a new private key: they are applied.
+    pub approved: Vec<WorkspacePath>,
 }
 
 impl ChangeSettler {
@@ -114,7 +116,7 @@ impl ChangeSettler {
         let mut attempt = 0;
         let choice = loop {
             attempt += 1;
-            let choice = self.workspace().selector.choose(staged.differences(files)?, staged);
+            let choice = self.workspace().selector.choose(staged.differences(files)?, staged, &self.approved);
             if choice.chosen.is_empty() {
                 break choice;
             }
@@ -147,7 +149,7 @@ impl ChangeSettler {
         settled.diff =
             self.workspace().options.differ.as_deref().map(|differ| diff_of(&changes, staged, files, differ));
         settled.rehearsal = Some(staged.keep(Some(self.changer.run()))?);
-        let choice = self.workspace().selector.choose(differences, staged);
+        let choice = self.workspace().selector.choose(differences, staged, &self.approved);
         list_quarantined(&mut settled, choice.would_be_quarantined());
         Ok(settled)
     }

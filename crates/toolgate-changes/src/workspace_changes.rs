@@ -92,7 +92,7 @@ impl WorkspaceChanges {
 
     /// What would be quarantined of staged changes, and why.
     pub fn would_quarantine(&self, staged: &dyn StagedChanges) -> Result<Vec<QuarantinedPath>, ToolError> {
-        Ok(self.selector.choose(staged.differences(self.files.as_ref())?, staged).would_be_quarantined())
+        Ok(self.selector.choose(staged.differences(self.files.as_ref())?, staged, &[]).would_be_quarantined())
     }
 
     /// The tool that applies the staged changes of a rehearsed command.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Effect, ErrorCode};
+use crate::{Effect, ErrorCode, WorkspacePath};
 
 /// Whether a call may run. Ordered: the strictest wins by `max`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -78,6 +78,9 @@ pub struct Verdict {
     /// Whether its commands, as policy reads them, change nothing: they run where nothing can be changed.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub only_reads: bool,
+    /// Private keys that its commands make, by name: whoever approves the call approves these.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub new_keys: Vec<WorkspacePath>,
     /// The findings that didn't decide.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub lost: Vec<Finding>,

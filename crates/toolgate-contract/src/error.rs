@@ -89,6 +89,8 @@ codes! {
     AmbiguousMatch "ambiguous_match" ToolExec "Add surrounding lines until it is unique, or replace all.";
     /// A hunk doesn't match the file.
     PatchMismatch "patch_mismatch" ToolExec "Read the file again and make the patch from its present text.";
+    /// A person was asked a question and gave no answer, or nobody could be asked.
+    NoAnswer "no_answer" ToolExec "Decide yourself and say what you assumed, or finish with the question as your answer.";
     /// It took too long.
     Timeout "timeout" Timeout "Do less in one call, or ask for a longer timeout.";
     /// A command that a tool needs for its own result ended with a nonzero exit code. Not for tools that run the
@@ -199,6 +201,6 @@ mod tests {
             assert_eq!(serde_json::from_str::<ErrorCode>(&json).unwrap(), code);
             assert!(!code.next_step().is_empty());
         }
-        assert_eq!(ErrorCode::ALL.len(), 26);
+        assert_eq!(ErrorCode::ALL.len(), 27);
     }
 }

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::files::FileHands;
 pub use self::processes::ProcessHands;
 use crate::{
-    Agents, AllowedTools, ArtifactRef, BoxFuture, ErrorCode, Message, NoteKind, NoteUpdate, Question, QuestionAnswer,
+    Agents, AllowedTools, ArtifactRef, BoxFuture, ErrorCode, Message, NoteKind, NoteUpdate, Question, QuestionOutcome,
     SkillCandidate, ToolError, WebRequest, WebResponse,
 };
 
@@ -38,8 +38,8 @@ pub trait Hands: FileHands + ProcessHands + Send + Sync {
 
     /// Shows the person a message. Returns whether a person was there to see it.
     fn say(&self, message: &Message) -> Result<bool, ToolError>;
-    /// Asks the person, and waits for the answer; none if nobody is there.
-    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Result<Option<QuestionAnswer>, ToolError>>;
+    /// Asks the person, and waits for the answer.
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Result<QuestionOutcome, ToolError>>;
 
     /// The agent's notes of one kind as they are stored; none if nothing was written yet. Tools use
     /// [`notes`](#method.notes), which parses them.
@@ -50,6 +50,8 @@ pub trait Hands: FileHands + ProcessHands + Send + Sync {
 
     /// The directories that may be skills.
     fn skills(&self) -> Result<Vec<SkillCandidate>, ToolError>;
+    /// The content of a file in a skill's directory, by its relative path.
+    fn skill_file(&self, skill: &str, path: &str) -> Result<Vec<u8>, ToolError>;
     /// Limits the session to a skill's tools, or pre-approves them, as configured.
     fn activate(&self, skill: &SkillCandidate, tools: Vec<String>) -> Result<AllowedTools, ToolError>;
 

@@ -74,7 +74,7 @@ pub use launch_spec::{
     TerminalSize,
 };
 pub use notes::{NoteKind, NoteUpdate, Notes};
-pub use person::{Choice, Message, MessageLevel, Person, Question, QuestionAnswer};
+pub use person::{Choice, Message, MessageLevel, Person, Question, QuestionAnswer, QuestionOutcome};
 pub use process::{ChildProcess, Output, ProcessLauncher, Signal, Stream, reported_denials};
 pub use process_table::{
     OmittedText, ProcessExit, ProcessFacts, ProcessGuard, ProcessHandle, ProcessProgress, ProcessTable, Screen,

@@ -92,12 +92,26 @@ pub struct QuestionAnswer {
     pub by: String,
 }
 
+/// How a question ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QuestionOutcome {
+    /// A person answered.
+    Answered(QuestionAnswer),
+    /// A person saw the question and closed it without an answer.
+    Dismissed {
+        /// Who closed it.
+        by: String,
+    },
+    /// Nobody could be asked.
+    Nobody,
+}
+
 /// The person at the front end.
 pub trait Person: Send + Sync {
     /// Shows a message. Returns whether a person was there to see it; never fails and never waits.
     fn say(&self, message: &Message) -> bool;
-    /// Asks, and waits for the answer; none if nobody is there.
-    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Result<Option<QuestionAnswer>, ToolError>>;
+    /// Asks, and waits for the answer.
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Result<QuestionOutcome, ToolError>>;
 }
 
 #[cfg(test)]

@@ -66,6 +66,8 @@ pub enum AllowedTools {
 pub trait Skills: Send + Sync {
     /// All directories that may be skills; of two with the same name the first one counts.
     fn directories(&self) -> Result<Vec<SkillCandidate>, ToolError>;
+    /// The content of a file in a skill's directory, by its relative path.
+    fn file(&self, skill: &str, path: &str) -> Result<Vec<u8>, ToolError>;
     /// How to start a script, if it exists at its path.
     fn launch_spec(&self, script: &SkillScript) -> Result<LaunchSpec, ToolError>;
     /// Limits the session to a skill's tools, or pre-approves them, as configured.

@@ -9,6 +9,9 @@ use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver};
 
 use crate::elicitation::{self, Elicitor, escape_control, form_field};
 
+/// A no for which the person gives a reason. Some clients don't submit a form while a text field in it is empty, so the
+/// reason is asked for in a second form, and only then.
+const NO_BECAUSE: &str = "no_because";
 /// The answer that ends the whole run.
 const ABORT: &str = "abort";
 
@@ -16,7 +19,13 @@ impl Approver for Elicitor {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalAnswer> {
         Box::pin(async move {
             let shown = self.show(&request.tool_call_id, "approval", |is_stateless| form(request, is_stateless)).await;
-            shown.map_or(ApprovalAnswer::Nobody, |(answer, by)| read(&answer, request, by))
+            let Some((answer, by)) = shown else { return ApprovalAnswer::Nobody };
+            if wants_to_give_reason(&answer) {
+                let reason = self.show(&request.tool_call_id, "reason", |_| reason_form(request)).await;
+                let reason = reason.map(|(answer, _)| form_field(&answer, "reason").to_owned());
+                return ApprovalAnswer::Denied { by, reason: reason.filter(|words| !words.is_empty()) };
+            }
+            read(&answer, request, by)
         })
     }
 }
@@ -29,12 +38,21 @@ fn form(request: &ApprovalRequest, is_stateless: bool) -> Value {
         .map(|offer| (word(offer.scope), format!("Yes: {}", escape_control(&offer.grants))))
         .collect();
     answers.push(("no", "No".to_owned()));
+    answers.push((NO_BECAUSE, "No, and tell the model why".to_owned()));
     answers.push((ABORT, "No, and end this run: its other calls are cancelled, and no more are made".to_owned()));
-    let fields = json!({
-        "answer": elicitation::choice("May this run?", &answers, is_stateless),
-        "reason": { "type": "string", "title": "Why not?", "description": "Told to the model; may be empty." },
-    });
+    let fields = json!({ "answer": elicitation::choice("May this run?", &answers, is_stateless) });
     elicitation::form(&words(request), fields, &["answer"])
+}
+
+/// The form for the reason of a no.
+fn reason_form(request: &ApprovalRequest) -> Value {
+    let fields = json!({ "reason": { "type": "string", "title": "Why not?", "description": "Told to the model." } });
+    elicitation::form(&format!("Why should `{}` not run?", escape_control(&request.tool)), fields, &["reason"])
+}
+
+fn wants_to_give_reason(answer: &Value) -> bool {
+    let is_accepted = answer.get("action").and_then(Value::as_str) == Some("accept");
+    is_accepted && form_field(answer, "answer") == NO_BECAUSE
 }
 
 /// Everything that the person needs to decide.
@@ -74,12 +92,11 @@ fn word(scope: ApprovalScope) -> &'static str {
 
 /// Reads the answer. Only an offered scope is a yes; a form that was dismissed is no answer.
 fn read(answer: &Value, request: &ApprovalRequest, by: String) -> ApprovalAnswer {
-    let reason = || Some(form_field(answer, "reason").to_owned()).filter(|words| !words.is_empty());
-    let denied = |by| ApprovalAnswer::Denied { by, reason: reason() };
+    let denied = |by| ApprovalAnswer::Denied { by, reason: None };
     match answer.get("action").and_then(Value::as_str) {
         Some("decline") => denied(by),
         Some("accept") if form_field(answer, "answer") == "no" => denied(by),
-        Some("accept") if form_field(answer, "answer") == ABORT => ApprovalAnswer::Aborted { by, reason: reason() },
+        Some("accept") if form_field(answer, "answer") == ABORT => ApprovalAnswer::Aborted { by, reason: None },
         Some("accept") => {
             let granted = request.scopes.iter().find(|offer| word(offer.scope) == form_field(answer, "answer"));
             granted.map_or(ApprovalAnswer::Nobody, |offer| ApprovalAnswer::Granted { scope: offer.scope, by })
@@ -127,9 +144,20 @@ mod tests {
     }
 
     #[test]
+    fn a_form_has_no_field_that_may_stay_empty() {
+        for is_stateless in [true, false] {
+            for form in [form(&request(), is_stateless), reason_form(&request())] {
+                let schema = &form["requestedSchema"];
+                let fields: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+                assert_eq!(json!(fields), schema["required"], "every field is required: {schema}");
+            }
+        }
+    }
+
+    #[test]
     fn only_what_was_offered_is_a_yes() {
         let says = |action: &str, answer: &str| {
-            read(&json!({ "action": action, "content": { "answer": answer, "reason": "" } }), &request(), "ada".into())
+            read(&json!({ "action": action, "content": { "answer": answer } }), &request(), "ada".into())
         };
         let granted = |scope| ApprovalAnswer::Granted { scope, by: "ada".into() };
         let denied = ApprovalAnswer::Denied { by: "ada".into(), reason: None };

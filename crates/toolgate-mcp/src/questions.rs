@@ -1,48 +1,74 @@
 //! Puts the agent's own questions to the person at the client: answers to choose from, free text, or both.
 
 use serde_json::{Value, json};
-use toolgate_contract::{BoxFuture, Choice, Question, QuestionAnswer};
+use toolgate_contract::{BoxFuture, Choice, Question, QuestionAnswer, QuestionOutcome};
 use toolgate_runtime::QuestionAnswerer;
 
 use crate::elicitation::{self, Elicitor, escape_control, form_field};
 
+/// The choice to answer freely. Some clients don't submit a form while a text field in it is empty, so the text is asked for
+/// in a second form, and only then.
+const OWN_WORDS: &str = "(in my own words)";
+
 impl QuestionAnswerer for Elicitor {
-    fn answer<'a>(&'a self, call: &'a str, question: &'a Question) -> BoxFuture<'a, Option<QuestionAnswer>> {
+    fn answer<'a>(&'a self, call: &'a str, question: &'a Question) -> BoxFuture<'a, QuestionOutcome> {
         Box::pin(async move {
-            let (answer, by) = self.show(call, "answer", |is_stateless| form(question, is_stateless)).await?;
-            read(&answer, question, by)
+            let shown = self.show(call, "answer", |is_stateless| form(question, is_stateless)).await;
+            match shown {
+                None => QuestionOutcome::Nobody,
+                Some((answer, _)) if wants_own_words(&answer, question) => {
+                    let words = self.show(call, "words", |_| words_form(question)).await;
+                    words.map_or(QuestionOutcome::Nobody, |(answer, by)| read(&answer, question, by))
+                }
+                Some((answer, by)) => read(&answer, question, by),
+            }
         })
     }
 }
 
 fn form(question: &Question, is_stateless: bool) -> Value {
+    if question.choices.is_empty() {
+        return words_form(question);
+    }
     let title = |choice: &Choice| match &choice.description {
         Some(words) => format!("{}: {}", escape_control(&choice.label), escape_control(words)),
         None => escape_control(&choice.label),
     };
-    let choices: Vec<(&str, String)> =
+    let mut choices: Vec<(&str, String)> =
         question.choices.iter().map(|choice| (choice.label.as_str(), title(choice))).collect();
-    let chosen = || elicitation::choice("Your answer", &choices, is_stateless);
-    let words = |title: &str| json!({ "type": "string", "title": title });
-    let (fields, required): (Value, &[&str]) = match (choices.is_empty(), question.free_text) {
-        (true, _) => (json!({ "words": words("Your answer") }), &["words"]),
-        (false, false) => (json!({ "choice": chosen() }), &["choice"]),
-        (false, true) => (json!({ "choice": chosen(), "words": words("Or in your own words") }), &[]),
-    };
-    elicitation::form(&escape_control(&question.question), fields, required)
+    if question.free_text {
+        choices.push((OWN_WORDS, "Something else, in my own words".to_owned()));
+    }
+    let fields = json!({ "choice": elicitation::choice("Your answer", &choices, is_stateless) });
+    elicitation::form(&escape_control(&question.question), fields, &["choice"])
+}
+
+fn words_form(question: &Question) -> Value {
+    let fields = json!({ "words": { "type": "string", "title": "Your answer" } });
+    elicitation::form(&escape_control(&question.question), fields, &["words"])
+}
+
+fn wants_own_words(answer: &Value, question: &Question) -> bool {
+    let is_accepted = answer.get("action").and_then(Value::as_str) == Some("accept");
+    is_accepted && question.free_text && form_field(answer, "choice") == OWN_WORDS
 }
 
 /// Reads the answer. Free text counts where the question allows it; of choices, only those that were offered.
-fn read(answer: &Value, question: &Question, by: String) -> Option<QuestionAnswer> {
+fn read(answer: &Value, question: &Question, by: String) -> QuestionOutcome {
     if answer.get("action").and_then(Value::as_str) != Some("accept") {
-        return None;
+        return QuestionOutcome::Dismissed { by };
     }
     let (words, chosen) = (form_field(answer, "words"), form_field(answer, "choice"));
     if !words.is_empty() && (question.free_text || question.choices.is_empty()) {
-        return Some(QuestionAnswer { answer: words.to_owned(), choice: None, by });
+        return QuestionOutcome::Answered(QuestionAnswer { answer: words.to_owned(), choice: None, by });
     }
-    let choice = question.choices.iter().position(|choice| choice.label.trim() == chosen)?;
-    Some(QuestionAnswer { answer: question.choices[choice].label.clone(), choice: Some(choice), by })
+    match question.choices.iter().position(|choice| choice.label.trim() == chosen) {
+        Some(index) => {
+            let answer = question.choices[index].label.clone();
+            QuestionOutcome::Answered(QuestionAnswer { answer, choice: Some(index), by })
+        }
+        None => QuestionOutcome::Dismissed { by },
+    }
 }
 
 #[cfg(test)]
@@ -59,7 +85,7 @@ mod tests {
         for (labels, free_text, fields, required) in [
             (&[][..], true, vec!["words"], 1),
             (&["left", "right"], false, vec!["choice"], 1),
-            (&["left", "right"], true, vec!["choice", "words"], 0),
+            (&["left", "right"], true, vec!["choice"], 1),
         ] {
             for is_stateless in [true, false] {
                 let form = form(&question(labels, free_text), is_stateless);
@@ -76,7 +102,10 @@ mod tests {
         let says = |fields: Value, free_text| {
             let answer = json!({ "action": "accept", "content": fields });
             let answered = read(&answer, &question(&["left", "right"], free_text), "ada".into());
-            answered.map(|answered| (answered.answer, answered.choice))
+            match answered {
+                QuestionOutcome::Answered(answered) => Some((answered.answer, answered.choice)),
+                _ => None,
+            }
         };
         let chose = |label: &str, choice| Some((label.to_owned(), choice));
         assert_eq!(says(json!({ "choice": "right" }), false), chose("right", Some(1)));
@@ -87,7 +116,8 @@ mod tests {
         assert_eq!(says(json!({}), true), None);
         for action in ["decline", "cancel", ""] {
             let answer = json!({ "action": action, "content": { "choice": "left" } });
-            assert_eq!(read(&answer, &question(&["left"], true), "ada".into()), None, "{action}");
+            let dismissed = QuestionOutcome::Dismissed { by: "ada".into() };
+            assert_eq!(read(&answer, &question(&["left"], true), "ada".into()), dismissed, "{action}");
         }
     }
 }

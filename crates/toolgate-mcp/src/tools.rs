@@ -15,7 +15,7 @@ pub(crate) const REQUESTED: &str = "requested_permissions";
 pub(crate) fn list(context: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
     let workspace = &context.client.server.workspace;
     let ceilings = context.client.ceilings();
-    let offered = workspace.gate.offered(&ceilings);
+    let offered = workspace.gate.listed_for_models(&ceilings);
     let tools: Vec<Value> = offered.map(|tool| described(tool, context.profile.is_structured())).collect();
     page(context, "tools", &tools)
 }

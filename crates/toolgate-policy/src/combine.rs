@@ -92,6 +92,7 @@ impl Policy {
             decided_by: words(&winner),
             confined: self.confines(call),
             only_reads: self.only_reads(call),
+            new_keys: self.new_keys(call),
             asks: open.iter().filter(|opinion| is_ask(opinion)).map(words).collect(),
             lost: lost.iter().map(words).collect(),
         };
@@ -293,6 +294,7 @@ fn refuse_asks(verdict: Verdict) -> Verdict {
         asks: Vec::new(),
         confined: verdict.confined,
         only_reads: verdict.only_reads,
+        new_keys: verdict.new_keys,
         lost,
     }
 }

@@ -211,6 +211,15 @@ impl Policy {
             }
     }
 
+    /// Private keys in the workspace that the commands of a call make, where a key that is there would be hidden.
+    pub(crate) fn new_keys(&self, call: &CallEffects<'_>) -> Vec<WorkspacePath> {
+        let parts = call.commands.iter().flat_map(|command| &command.parts);
+        let places = parts.flat_map(|part| &part.part.new_keys).map(|path| self.paths.place(path));
+        let is_hidden =
+            |place: &WorkspacePath| place.root == 0 && find_sensitive(Access::Write, place, &self.excepts).is_some();
+        places.filter(is_hidden).collect()
+    }
+
     fn only_reads_safely(&self, part: &SimpleCommand) -> bool {
         let looks = |touch: &Touch| match touch {
             Touch::Path { access: Access::Read, path, pattern: false } => {

@@ -42,6 +42,9 @@ use crate::step_timings::StepTimings;
 use crate::trim::TrimLimits;
 use crate::workspace_facts::{ContentHiddenPaths, SessionFacts};
 
+/// Tools that people use and models aren't told of: to apply a rehearsal is a person's decision.
+const FOR_PEOPLE: &[&str] = &["commit"];
+
 /// The parts of a gate. Calls that need an optional part that is missing are refused.
 pub struct GateParts {
     /// The tools.
@@ -167,6 +170,13 @@ impl Gate {
     /// The tools that a session may use at all, by name.
     pub fn offered<'a>(&'a self, ceilings: &'a [Ceiling]) -> impl Iterator<Item = &'a Declaration> {
         self.parts.registry.declarations().filter(move |tool| self.parts.policy.offers(tool, ceilings))
+    }
+
+    /// The tools that a model is told of: those that the session may use, without those that people use, unless a
+    /// ceiling asks for one by name.
+    pub fn listed_for_models<'a>(&'a self, ceilings: &'a [Ceiling]) -> impl Iterator<Item = &'a Declaration> {
+        let is_named = |tool: &Declaration| ceilings.iter().any(|ceiling| ceiling.tools.contains(&tool.name));
+        self.offered(ceilings).filter(move |tool| !FOR_PEOPLE.contains(&tool.name.as_str()) || is_named(tool))
     }
 
     /// All tools, whether policy offers them or not.

@@ -155,6 +155,7 @@ mod tests {
             asks,
             confined: true,
             only_reads: false,
+            new_keys: vec![],
             lost: vec![],
         }
     }

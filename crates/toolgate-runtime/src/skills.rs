@@ -18,6 +18,8 @@ use toolgate_changes::WorkspaceChanges;
 
 /// The largest `SKILL.md`, in bytes.
 const MAX_SKILL_BYTES: u64 = 256 * 1024;
+/// The largest other file of a skill that is shown, in bytes.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
 /// The largest number of files of a skill that are listed.
 const MAX_FILES: usize = 200;
 /// The largest number of skills in one directory.
@@ -87,6 +89,22 @@ impl Skills for SkillLoader {
             }
         }
         Ok(directories)
+    }
+
+    fn file(&self, skill: &str, path: &str) -> Result<Vec<u8>, ToolError> {
+        let missing = || ToolError::not_found(&format!("{skill}/{path}"));
+        // Of two skills with the same name the first one counts, as in the list.
+        for skills in self.skill_directories.iter() {
+            if let Some(found) = self.candidates_in(skills)?.into_iter().find(|found| found.name == skill) {
+                if !found.files.iter().any(|listed| listed == path) {
+                    return Err(missing());
+                }
+                let content = skills.files.content(&skills.place.join(skill).join(path), MAX_FILE_BYTES)?;
+                let content = content.filter(|content| !content.is_link());
+                return content.map(|content| content.bytes.to_vec()).ok_or_else(missing);
+            }
+        }
+        Err(missing())
     }
 
     fn launch_spec(&self, script: &SkillScript) -> Result<LaunchSpec, ToolError> {

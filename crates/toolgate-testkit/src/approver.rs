@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use parking_lot::Mutex;
-use toolgate_contract::{ApprovalScope, BoxFuture, Question, QuestionAnswer};
+use toolgate_contract::{ApprovalScope, BoxFuture, Question, QuestionAnswer, QuestionOutcome};
 use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver, QuestionAnswerer};
 
 /// Gives its answers in order, then reports that nobody is there; remembers its requests.
@@ -47,14 +47,14 @@ impl Approver for ScriptedApprover {
 pub struct FirstChoiceAnswerer(pub &'static str);
 
 impl QuestionAnswerer for FirstChoiceAnswerer {
-    fn answer<'a>(&'a self, _call: &'a str, question: &'a Question) -> BoxFuture<'a, Option<QuestionAnswer>> {
+    fn answer<'a>(&'a self, _call: &'a str, question: &'a Question) -> BoxFuture<'a, QuestionOutcome> {
         let choice = question.choices.first().map(|choice| choice.label.clone());
         let answered = QuestionAnswer {
             choice: choice.as_ref().map(|_| 0),
             answer: choice.unwrap_or_else(|| self.0.to_owned()),
             by: "ada".into(),
         };
-        Box::pin(std::future::ready(Some(answered)))
+        Box::pin(std::future::ready(QuestionOutcome::Answered(answered)))
     }
 }
 

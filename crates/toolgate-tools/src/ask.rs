@@ -1,22 +1,24 @@
-//! `ask`: asks the person a question and waits for the answer.
+//! `ask`: asks the person one or more questions and waits for the answers.
 
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Choice, Effect, ErrorCode, Hands, Permission, Question, Risk, SideEffect, Spec, Tool, ToolError,
+    Choice, Effect, ErrorCode, Hands, Permission, Question, QuestionOutcome, Risk, SideEffect, Spec, Tool, ToolError,
+    schemars,
 };
 
-/// Asks the person a question.
+/// Asks the person.
 pub struct AskTool;
 
-/// A question.
+/// One question, or several.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// One question at a time.
-    #[schemars(length(min = 1, max = 4000))]
+    /// The question.
+    #[serde(default)]
+    #[schemars(length(max = 4000))]
     question: String,
     /// Answers to choose from; without any, the person types an answer.
     #[serde(default)]
@@ -25,15 +27,49 @@ pub struct Args {
     /// Whether the person may also answer freely.
     #[serde(default = "enabled")]
     free_text: bool,
+    /// In place of `question`: several, asked one after the other.
+    #[serde(default)]
+    #[schemars(length(max = 5))]
+    questions: Vec<AskedQuestion>,
+}
+
+// One of several questions.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AskedQuestion {
+    // Described where a single one is: the list of tools has to stay short.
+    #[schemars(length(min = 1, max = 4000))]
+    question: String,
+    #[serde(default)]
+    #[schemars(length(max = 9))]
+    choices: Vec<Choice>,
+    #[serde(default = "enabled")]
+    free_text: bool,
 }
 
 fn enabled() -> bool {
     true
 }
 
-/// The person's answer.
-#[derive(Debug, Serialize, JsonSchema)]
+/// The person's answer, or answers.
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Output {
+    /// The chosen label, or the person's own text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<String>,
+    /// Index of the choice, from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    choice: Option<usize>,
+    /// The answers to several questions, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    answers: Vec<GivenAnswer>,
+}
+
+/// The answer to one of several questions.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct GivenAnswer {
+    /// The question.
+    question: String,
     /// The chosen label, or the person's own text.
     answer: String,
     /// Index of the choice, from 0.
@@ -47,9 +83,9 @@ impl Tool for AskTool {
 
     const SPEC: Spec = Spec {
         name: "ask",
-        version: "1.0.0",
-        description: "Ask the person a question that only they can answer, and wait for the answer. Offer choices where \
-                      you can.",
+        version: "1.1.0",
+        description: "Ask the person a question that only they can answer, or several, and wait for the answers. Offer \
+                      choices where you can.",
         risk: Risk::Low,
         permissions: &[Permission::Agent],
         side_effects: &[SideEffect::SpeaksToPerson],
@@ -64,12 +100,39 @@ impl Tool for AskTool {
     }
 
     async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
-        let Args { question, choices, free_text } = args;
-        let free_text = free_text || choices.is_empty();
-        let answered = hands.ask(&Question { question, choices, free_text }).await?.ok_or_else(|| {
-            ToolError::new(ErrorCode::NotFound, "No person is available to answer.")
-                .with_hint("Decide yourself and say what you assumed, or finish with the question as your answer.")
-        })?;
-        Ok(Output { answer: answered.answer, choice: answered.choice })
+        let Args { question, choices, free_text, questions } = args;
+        if question.trim().is_empty() == questions.is_empty() {
+            return Err(ToolError::invalid_args("Give either `question` or `questions`."));
+        }
+        if questions.is_empty() {
+            let GivenAnswer { answer, choice, .. } =
+                ask(AskedQuestion { question, choices, free_text }, &[], hands).await?;
+            return Ok(Output { answer: Some(answer), choice, ..Output::default() });
+        }
+        let mut answers = Vec::new();
+        for question in questions {
+            let answer = ask(question, &answers, hands).await?;
+            answers.push(answer);
+        }
+        Ok(Output { answers, ..Output::default() })
     }
+}
+
+/// Asks one question. If there is no answer, the error names the question and the answers before it.
+async fn ask(asked: AskedQuestion, before: &[GivenAnswer], hands: &dyn Hands) -> Result<GivenAnswer, ToolError> {
+    let AskedQuestion { question, choices, free_text } = asked;
+    let free_text = free_text || choices.is_empty();
+    let question = Question { question, choices, free_text };
+    let message = match hands.ask(&question).await? {
+        QuestionOutcome::Answered(given) => {
+            return Ok(GivenAnswer { question: question.question, answer: given.answer, choice: given.choice });
+        }
+        QuestionOutcome::Dismissed { .. } => {
+            format!("The person dismissed the question \"{}\" without an answer.", question.question)
+        }
+        QuestionOutcome::Nobody => "No person is available to answer.".to_owned(),
+    };
+    let given: Vec<String> = before.iter().map(|given| format!("\n{}: {}", given.question, given.answer)).collect();
+    let answered = if given.is_empty() { String::new() } else { format!(" Answered before:{}", given.concat()) };
+    Err(ToolError::new(ErrorCode::NoAnswer, message + &answered))
 }

@@ -1,4 +1,4 @@
-//! `edit`: replaces one text by another inside a file; every other byte stays unchanged.
+//! `edit`: replaces text inside a file, in one place or several; every other byte stays unchanged.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,6 +7,9 @@ use toolgate_contract::{Blob, Effect, Hands, Permission, Preview, Risk, SideEffe
 use crate::support::hash_ahead::hash_ahead;
 use crate::support::target_file::TargetFile;
 use crate::support::text::{Diff, EditedText, MatchTier, edit_in, unified};
+
+/// Maximum number of replacements in one call.
+const MAX_EDITS: u32 = 100;
 
 /// Replaces text inside a file.
 pub struct EditTool;
@@ -18,15 +21,32 @@ pub struct Args {
     /// Path of the file, relative to the workspace.
     path: String,
     /// The text to replace, copied exactly from the file. It must occur only once, unless `all` is set.
-    find: String,
+    #[serde(default)]
+    find: Option<String>,
     /// The new text, taken literally.
-    replace: String,
+    #[serde(default)]
+    replace: Option<String>,
     /// Whether to replace all.
     #[serde(default)]
     all: bool,
+    /// In place of `find` and `replace`: several, each on the result of the one before, all or none.
+    #[serde(default)]
+    #[schemars(length(max = MAX_EDITS))]
+    edits: Vec<Replacement>,
     /// The version this edit is for, from `read`; refused if the file has changed since.
     #[serde(default)]
     expected_sha256: Option<String>,
+}
+
+// One of several replacements.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Replacement {
+    // Described where a single one is: the list of tools has to stay short.
+    find: String,
+    replace: String,
+    #[serde(default)]
+    all: bool,
 }
 
 /// The result of the edit.
@@ -59,9 +79,9 @@ impl Tool for EditTool {
 
     const SPEC: Spec = Spec {
         name: "edit",
-        version: "1.0.0",
-        description: "Replace a text inside a file by another. Copy `find` exactly from the file, with enough lines \
-                      around it to be unique.",
+        version: "1.1.0",
+        description: "Replace a text inside a file by another, or several with `edits`. Copy `find` exactly from the \
+                      file, with enough lines around it to be unique.",
         risk: Risk::High,
         permissions: &[Permission::FsRead, Permission::FsWrite],
         side_effects: &[SideEffect::WritesFiles],
@@ -89,7 +109,7 @@ impl Tool for EditTool {
         let note = match moved_on {
             None => note,
             // The text still occurs exactly once, so the edit still means the same.
-            Some(what_happened) if tier == MatchTier::Exact && !args.all => {
+            Some(what_happened) if tier == MatchTier::Exact && args.is_certain() => {
                 Some(format!("The edit was rebased: since the file was last seen, {what_happened}"))
             }
             Some(what_happened) => return Err(found.stale(&what_happened)),
@@ -101,9 +121,61 @@ impl Tool for EditTool {
     }
 }
 
+impl Args {
+    /// The replacements to make, in order.
+    fn replacements(&self) -> Result<Vec<Replacement>, ToolError> {
+        match (&self.find, &self.replace, self.edits.is_empty()) {
+            (Some(find), Some(replace), true) => {
+                Ok(vec![Replacement { find: find.clone(), replace: replace.clone(), all: self.all }])
+            }
+            (None, None, false) if !self.all => Ok(self.edits.clone()),
+            (None, None, false) => Err(ToolError::invalid_args("With `edits`, each has an `all` of its own.")),
+            (.., false) => Err(ToolError::invalid_args("Give either `find` and `replace`, or `edits`.")),
+            (None, ..) => Err(ToolError::invalid_args("`find` is missing.")),
+            (_, None, _) => Err(ToolError::invalid_args("`replace` is missing.")),
+        }
+    }
+
+    /// Whether every text must occur exactly once, so that the edits mean the same in a file that has changed.
+    fn is_certain(&self) -> bool {
+        !self.all && self.edits.iter().all(|edit| !edit.all)
+    }
+}
+
+/// The file with all replacements, each made on the result of the one before. The first that fails is named.
 fn edited(found: &TargetFile, args: &Args) -> Result<EditedText, ToolError> {
-    let bytes = found.bytes()?;
-    Ok(edit_in(found.encoding(), bytes, &args.find, &args.replace, args.all)?)
+    let replacements = args.replacements()?;
+    let (encoding, count) = (found.encoding(), replacements.len());
+    let mut done: Option<EditedText> = None;
+    for (number, Replacement { find, replace, all }) in (1..).zip(&replacements) {
+        let bytes = match &done {
+            Some(edited) => &edited.content,
+            None => found.bytes()?,
+        };
+        let next =
+            edit_in(encoding, bytes, find, replace, *all).map_err(|fault| in_series(fault.into(), number, count))?;
+        done = Some(match done {
+            Some(before) => EditedText {
+                replacements: before.replacements + next.replacements,
+                tier: before.tier.max(next.tier),
+                note: before.note.into_iter().chain(next.note).reduce(|first, second| format!("{first} {second}")),
+                first_line: before.first_line.min(next.first_line),
+                content: next.content,
+            },
+            None => next,
+        });
+    }
+    done.ok_or_else(|| ToolError::invalid_args("`edits` is empty."))
+}
+
+/// The error of one of several edits, with its number.
+fn in_series(error: ToolError, number: usize, count: usize) -> ToolError {
+    match count {
+        1 => error,
+        _ => {
+            ToolError { message: format!("Edit {number} of {count}: {} Nothing was changed.", error.message), ..error }
+        }
+    }
 }
 
 fn diff(found: &TargetFile, new: &[u8]) -> Diff {

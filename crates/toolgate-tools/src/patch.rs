@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
     Access, Effect, ErrorCode, FileContent, Hands, LINK_MODE, Permission, Preview, Risk, SideEffect, Spec, Tool,
@@ -31,10 +31,15 @@ pub struct Args {
     /// For each path, the version the patch is for, from `read`.
     #[serde(default)]
     expected_sha256: BTreeMap<String, String>,
-    /// What isn't clear is refused. With `codex`, as in that client, lines without context go to the end of the file, and
-    /// an added or moved file replaces what is there.
+    /// `codex`: as in that client, lines without context go to the end, and files that exist are replaced.
     #[serde(default)]
+    #[schemars(schema_with = "short_semantics")]
     semantics: PatchSemantics,
+}
+
+/// The names alone: the list of tools has to stay short.
+fn short_semantics(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": ["strict", "codex"] })
 }
 
 /// The result of the patch.

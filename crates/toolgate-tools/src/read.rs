@@ -41,7 +41,7 @@ pub struct Args {
     /// Path of the file, relative to the workspace.
     #[serde(default)]
     path: Option<String>,
-    /// In place of `path`: several files, which share the room of one reply.
+    /// In place of `path`: several files.
     #[serde(default)]
     #[schemars(length(max = MAX_FILES))]
     paths: Vec<String>,

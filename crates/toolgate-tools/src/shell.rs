@@ -67,7 +67,7 @@ pub struct Args {
     #[serde(default = "usual_columns")]
     #[schemars(range(min = 1, max = 500))]
     columns: u16,
-    /// Changes nothing: the reply shows what would change, and `commit` applies exactly that.
+    /// Changes nothing: the reply shows what would change. A person applies exactly that with `toolgate commit`.
     #[serde(default)]
     rehearse: bool,
 }

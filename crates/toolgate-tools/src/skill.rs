@@ -23,6 +23,9 @@ pub struct Args {
     /// The skill to load; if left out, all are listed.
     #[serde(default)]
     name: Option<String>,
+    /// One of the skill's files to show instead, as the loaded skill lists it.
+    #[serde(default)]
+    file: Option<String>,
 }
 
 /// What a skill's front matter says.
@@ -55,10 +58,10 @@ pub struct Output {
     /// Directories that aren't valid skills, for the person to fix.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unusable: Vec<UnusableSkill>,
-    /// The loaded skill's instructions.
+    /// The loaded skill's instructions, or the text of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<String>,
-    /// The loaded skill's directory.
+    /// The loaded skill's directory, or the path of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     /// Its other files, by relative path.
@@ -78,9 +81,9 @@ impl Tool for SkillTool {
 
     const SPEC: Spec = Spec {
         name: "skill",
-        version: "1.0.0",
+        version: "1.1.0",
         description: "List the skills there are, or load one by name: instructions for a kind of work. Load the one that \
-                      fits before you begin such work.",
+                      fits before you begin such work. With `file`, show one of its files.",
         risk: Risk::Low,
         permissions: &[Permission::Agent],
         side_effects: &[],
@@ -95,9 +98,11 @@ impl Tool for SkillTool {
 
     async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         let directories = hands.blocking(|hands| hands.skills()).await?;
-        match args.name {
-            None => Ok(list(&directories)),
-            Some(name) => load(&name, &directories, hands),
+        match (args.name, args.file) {
+            (None, None) => Ok(list(&directories)),
+            (None, Some(_)) => Err(ToolError::invalid_args("`file` needs the `name` of its skill.")),
+            (Some(name), None) => load(&name, &directories, hands),
+            (Some(name), Some(file)) => show_file(&name, file, &directories, hands).await,
         }
     }
 }
@@ -131,6 +136,30 @@ fn load(name: &str, directories: &[SkillCandidate], hands: &dyn Hands) -> Result
         allowed_tools,
         ..Output::default()
     })
+}
+
+/// Shows one of the files that a skill lists.
+async fn show_file(
+    name: &str,
+    file: String,
+    directories: &[SkillCandidate],
+    hands: &dyn Hands,
+) -> Result<Output, ToolError> {
+    let directory = find(name, directories)?;
+    if !directory.files.contains(&file) {
+        let hint = match directory.files.is_empty() {
+            true => "It has no other files than SKILL.md.".to_owned(),
+            false => format!("Its files are: {}.", directory.files.join(", ")),
+        };
+        let message = format!("The skill `{name}` has no file `{file}`.");
+        return Err(ToolError::new(ErrorCode::NotFound, message).with_hint(hint));
+    }
+    let path = format!("{}/{file}", directory.path);
+    let skill = name.to_owned();
+    let bytes = hands.blocking(move |hands| hands.skill_file(&skill, &file)).await?;
+    let not_text = || ToolError::new(ErrorCode::IsBinary, format!("`{path}` is not a text file."));
+    let content = String::from_utf8(bytes).map_err(|_| not_text())?;
+    Ok(Output { content: Some(content), path: Some(path), ..Output::default() })
 }
 
 /// The skill with this name.

@@ -18,7 +18,7 @@ async fn nobody_to_ask_is_said_clearly_and_the_question_is_on_record() {
     let world = world("");
     let reply = world.perform("ask", json!({"question": "Which way?"})).await;
     let error = reply.error.unwrap();
-    assert_eq!((error.code, error.message.as_str()), (ErrorCode::NotFound, "No person is available to answer."));
+    assert_eq!((error.code, error.message.as_str()), (ErrorCode::NoAnswer, "No person is available to answer."));
     assert_eq!(world.trail(), ["tool_call.started", "question_asked", "tool_call.failed"]);
 }
 

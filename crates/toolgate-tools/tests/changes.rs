@@ -203,3 +203,37 @@ async fn the_record_has_the_modes_that_directories_really_get() {
     }
     assert_eq!(made, 2);
 }
+
+#[tokio::test]
+async fn several_edits_are_one_change_or_none() {
+    let world = world();
+    world.file("a.txt", "one\ntwo\nthree\n");
+    let edits = json!([
+        { "find": "one", "replace": "1" },
+        { "find": "1\ntwo", "replace": "1\n2" },
+        { "find": "e", "replace": "E", "all": true },
+    ]);
+    let reply = world.perform("edit", json!({ "path": "a.txt", "edits": edits })).await;
+    let call = reply.tool_call_id.clone();
+    let told = payload(reply);
+    assert_eq!((&told["replacements"], &told["first_line"]), (&json!(4), &json!(1)), "{told}");
+    assert_eq!(std::fs::read_to_string(world.path().join("a.txt")).unwrap(), "1\n2\nthrEE\n");
+    payload(world.perform("undo", json!({ "call": call })).await);
+    assert_eq!(std::fs::read_to_string(world.path().join("a.txt")).unwrap(), "one\ntwo\nthree\n", "undone as one");
+
+    let edits = json!([{ "find": "one", "replace": "1" }, { "find": "nowhere", "replace": "x" }]);
+    let error = world.perform("edit", json!({ "path": "a.txt", "edits": edits })).await.error.unwrap();
+    assert_eq!(error.code.as_str(), "no_match");
+    assert!(error.message.starts_with("Edit 2 of 2: "), "{}", error.message);
+    assert_eq!(std::fs::read_to_string(world.path().join("a.txt")).unwrap(), "one\ntwo\nthree\n");
+
+    for args in [
+        json!({ "path": "a.txt" }),
+        json!({ "path": "a.txt", "find": "one" }),
+        json!({ "path": "a.txt", "find": "one", "replace": "1", "edits": [{ "find": "two", "replace": "2" }] }),
+        json!({ "path": "a.txt", "all": true, "edits": [{ "find": "two", "replace": "2" }] }),
+    ] {
+        let error = world.perform("edit", args.clone()).await.error.unwrap();
+        assert_eq!(error.code.as_str(), "invalid_args", "{args}");
+    }
+}

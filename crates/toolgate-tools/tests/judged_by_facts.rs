@@ -160,3 +160,19 @@ async fn a_command_writes_certificates_and_no_keys() {
     assert!(spoilt["changes"]["kept_aside"].to_string().contains("public.pem"), "{spoilt}");
     assert_eq!(std::fs::read_to_string(world.path().join("public.pem")).unwrap(), CERTIFICATE);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_key_that_was_approved_by_name_is_written_and_no_other_is() {
+    let world = world().confined();
+    let (session, approver) = answered(&world, ApprovalScope::Call);
+    world.file("make.sh", "echo a key > other.key\n");
+    let reply = payload(shell(&world, &session, "openssl genrsa -out x.key 2048 && sh make.sh").await);
+    assert_eq!(approver.asked().len(), 1, "{:?}", approver.asked());
+    assert!(std::fs::read_to_string(world.path().join("x.key")).unwrap().contains("PRIVATE KEY"), "{reply}");
+    assert!(!world.path().join("other.key").exists(), "nobody was asked about it: {reply}");
+    let kept: Vec<&Value> =
+        reply["changes"]["kept_aside"].as_array().unwrap().iter().map(|entry| &entry["path"]).collect();
+    assert_eq!(json!(kept), json!(["other.key"]), "{reply}");
+    let hidden = world.perform_in(&session, "read", json!({ "path": "x.key" })).await;
+    assert_eq!(hidden.error.unwrap().code, ErrorCode::SensitivePath, "to make a key isn't to read it");
+}

@@ -163,7 +163,7 @@ fn settler(workspace: &Path) -> ChangeSettler {
     let (run, tool_call_id, trace_id) = ("run".to_owned(), "call".to_owned(), "trace".to_owned());
     let origin = EventOrigin { run, turn: None, trace_id, tool_call_id };
     let changer = changes(workspace).for_call(Arc::new(recorder), Arc::new(origin), "test".into());
-    ChangeSettler { changer: Arc::new(changer) }
+    ChangeSettler { changer: Arc::new(changer), approved: Vec::new() }
 }
 
 #[test]

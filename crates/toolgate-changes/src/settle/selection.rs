@@ -45,13 +45,20 @@ pub(crate) struct ChangeSelector {
 }
 
 impl ChangeSelector {
-    /// Decides about staged changes.
-    pub(crate) fn choose(&self, differences: Differences, staged: &dyn StagedChanges) -> ChangeSelection {
+    /// Decides about staged changes. What a person approved by name is applied though policy hides it.
+    pub(crate) fn choose(
+        &self,
+        differences: Differences,
+        staged: &dyn StagedChanges,
+        approved: &[WorkspacePath],
+    ) -> ChangeSelection {
         let Differences { all, unreadable, .. } = differences;
         let new_content = |place: &WorkspacePath, max_bytes: u64| staged.content(place, max_bytes);
         let scanner = AutoloadScanner::new(all.iter().map(|one| &one.change), &new_content, self.files.as_ref())
             .comparing_with_workspace();
-        let is_moved = |change: &Change| self.committed.allows(change, staged, self.files.as_ref());
+        let is_moved = |change: &Change| {
+            approved.contains(&change.place) || self.committed.allows(change, staged, self.files.as_ref())
+        };
         let closed = ClosedDirectories::new(&all, self.files.as_ref());
         let removed = self.removed_repositories(all.iter().map(|one| &one.change), &new_content, &is_moved, false);
         let mut choice = self.select(all, &scanner, &new_content, &is_moved, &closed, &removed);
@@ -89,7 +96,7 @@ impl ChangeSelector {
     }
 
     /// `is_allowed` says whether a change of a hidden path is allowed all the same: on an overlay, if it only moves the file from
-    /// one committed version to another.
+    /// one committed version to another, or if a person approved it by name.
     fn select(
         &self,
         differences: Vec<Difference>,

@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use toolgate_agent::{Agent, AgentOutcome};
-use toolgate_contract::{CancellationToken, FinishReason};
+use toolgate_contract::{CancellationToken, FinishReason, QuestionOutcome};
 use toolgate_runtime::ApprovalAnswer;
 
 use super::completion::complete;
@@ -309,7 +309,7 @@ impl<'a> ConversationLoop<'a> {
             Prompt::Question(question, answer) => match question.answer(text, &person_name()) {
                 Some(given) => {
                     self.chat.reporter.print(&[said(text)]);
-                    let _ = answer.send(Some(given));
+                    let _ = answer.send(QuestionOutcome::Answered(given));
                 }
                 None => {
                     self.chat.reporter.print(&[paint(DIM, "Please type one of the numbers, or an answer.")]);

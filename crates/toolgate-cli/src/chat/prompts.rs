@@ -1,7 +1,7 @@
 //! Approvals and questions of a running agent, answered in place: below the conversation, in the input line.
 
 use tokio::sync::{mpsc, oneshot};
-use toolgate_contract::{BoxFuture, Question, QuestionAnswer};
+use toolgate_contract::{BoxFuture, Question, QuestionOutcome};
 use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver, QuestionAnswerer};
 
 /// Something that the person is asked. Its sender is closed once no answer is needed any more.
@@ -9,7 +9,7 @@ pub(super) enum Prompt {
     Approval(Box<ApprovalRequest>, oneshot::Sender<ApprovalAnswer>),
     /// The person said no, and may say why.
     Reason(oneshot::Sender<ApprovalAnswer>),
-    Question(Question, oneshot::Sender<Option<QuestionAnswer>>),
+    Question(Question, oneshot::Sender<QuestionOutcome>),
 }
 
 impl Prompt {
@@ -38,11 +38,11 @@ impl Approver for Prompter {
 }
 
 impl QuestionAnswerer for Prompter {
-    fn answer<'a>(&'a self, _call: &'a str, question: &'a Question) -> BoxFuture<'a, Option<QuestionAnswer>> {
+    fn answer<'a>(&'a self, _call: &'a str, question: &'a Question) -> BoxFuture<'a, QuestionOutcome> {
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();
             let _ = self.0.send(Prompt::Question(question.clone(), answer));
-            answered.await.unwrap_or(None)
+            answered.await.unwrap_or(QuestionOutcome::Nobody)
         })
     }
 }

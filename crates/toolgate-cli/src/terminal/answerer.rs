@@ -1,7 +1,6 @@
 //! Asks the agent's questions in the terminal: the person types a number for a choice, or text.
 
-use toolgate_contract::{BoxFuture, CancellationToken, Question, QuestionAnswer};
-
+use toolgate_contract::{BoxFuture, CancellationToken, Question, QuestionAnswer, QuestionOutcome};
 use toolgate_runtime::QuestionAnswerer;
 
 use super::prompt::{TerminalPrompt, read_line};
@@ -15,16 +14,17 @@ pub(crate) struct TerminalAnswerer {
 }
 
 impl QuestionAnswerer for TerminalAnswerer {
-    fn answer<'a>(&'a self, _call: &'a str, question: &'a Question) -> BoxFuture<'a, Option<QuestionAnswer>> {
+    fn answer<'a>(&'a self, _call: &'a str, question: &'a Question) -> BoxFuture<'a, QuestionOutcome> {
         Box::pin(async move {
             let (question, by) = (question.clone(), self.by.clone());
             let prompt = TerminalPrompt::open();
             let withdrawn = prompt.withdrawn.clone();
+            let dismissed = QuestionOutcome::Dismissed { by: by.clone() };
             // Reading a line blocks, so it runs on a separate thread; a cancelled call doesn't wait for it.
             let asked = tokio::task::spawn_blocking(move || ask_person(&question, &by, &withdrawn));
             let answer = asked.await.unwrap_or(None);
             prompt.close();
-            answer
+            answer.map_or(dismissed, QuestionOutcome::Answered)
         })
     }
 }

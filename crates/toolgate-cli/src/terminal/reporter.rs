@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_agent::{AgentIdentity, AgentOutcome, TextSink};
-use toolgate_contract::{BoxFuture, Event, EventPayload, FinishReason, Question, QuestionAnswer, TokenUsage, counted};
+use toolgate_contract::{BoxFuture, Event, EventPayload, FinishReason, Question, QuestionOutcome, TokenUsage, counted};
 use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver, EventSink, QuestionAnswerer};
 
 use super::live_view::LiveView;
@@ -302,7 +302,7 @@ impl<A: Approver> Approver for ExclusivePrompt<A> {
 }
 
 impl<R: QuestionAnswerer> QuestionAnswerer for ExclusivePrompt<R> {
-    fn answer<'a>(&'a self, call: &'a str, question: &'a Question) -> BoxFuture<'a, Option<QuestionAnswer>> {
+    fn answer<'a>(&'a self, call: &'a str, question: &'a Question) -> BoxFuture<'a, QuestionOutcome> {
         Box::pin(async move {
             let _turn = self.turn.lock().await;
             let _paused = PausedReporter::begin(&self.reporter);

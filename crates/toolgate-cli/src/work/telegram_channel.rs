@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use toolgate_contract::{ApprovalScope, BoxFuture, Choice, Question, QuestionAnswer};
+use toolgate_contract::{ApprovalScope, BoxFuture, Choice, Question, QuestionAnswer, QuestionOutcome};
 use toolgate_runtime::{ApprovalAnswer as Approval, ApprovalRequest, Approver, QuestionAnswerer};
 
 use super::reply_channel::{ReplyChannel, TaskAnswer};
@@ -73,16 +73,22 @@ impl Approver for TelegramChannel {
 }
 
 impl QuestionAnswerer for TelegramChannel {
-    fn answer<'a>(&'a self, _call: &'a str, question: &'a Question) -> BoxFuture<'a, Option<QuestionAnswer>> {
-        Box::pin(async move {
-            if question.choices.is_empty() {
-                let (answer, by) = self.telegram.ask_for_text(self.chat, &question.question).await?;
-                return Some(QuestionAnswer { answer, choice: None, by });
-            }
-            let labels: Vec<String> = question.choices.iter().map(|choice: &Choice| choice.label.clone()).collect();
-            let (index, by) = self.telegram.choose(self.chat, &question.question, &labels).await?;
-            let choice = question.choices.get(index)?;
-            Some(QuestionAnswer { answer: choice.label.clone(), choice: Some(index), by })
-        })
+    fn answer<'a>(&'a self, _call: &'a str, question: &'a Question) -> BoxFuture<'a, QuestionOutcome> {
+        Box::pin(
+            async move { self.answer_of(question).await.map_or(QuestionOutcome::Nobody, QuestionOutcome::Answered) },
+        )
+    }
+}
+
+impl TelegramChannel {
+    async fn answer_of(&self, question: &Question) -> Option<QuestionAnswer> {
+        if question.choices.is_empty() {
+            let (answer, by) = self.telegram.ask_for_text(self.chat, &question.question).await?;
+            return Some(QuestionAnswer { answer, choice: None, by });
+        }
+        let labels: Vec<String> = question.choices.iter().map(|choice: &Choice| choice.label.clone()).collect();
+        let (index, by) = self.telegram.choose(self.chat, &question.question, &labels).await?;
+        let choice = question.choices.get(index)?;
+        Some(QuestionAnswer { answer: choice.label.clone(), choice: Some(index), by })
     }
 }

@@ -131,6 +131,17 @@ fn a_workspaces_own_instructions_count_once_it_is_trusted() {
 }
 
 #[test]
+fn a_trusted_workspace_needs_no_configuration_for_its_instructions_to_count() {
+    let world = World::new().file("script.toml", "turns = [{ text = 'ok' }]").file("AGENTS.md", "Be kind.\n");
+    let reads = |said: Said| events(&said).iter().filter(|event| event["tool"] == "read").count();
+    assert_eq!(reads(run(&world, &["--json"])), 0);
+    assert_eq!(world.run(&["trust", "--yes"]).code, 0);
+    assert_eq!(reads(run(&world, &["--json"])), 1);
+    assert_eq!(world.run(&["trust", "--revoke"]).code, 0);
+    assert_eq!(reads(run(&world, &["--json"])), 0);
+}
+
+#[test]
 fn an_approval_that_nobody_can_give_is_a_refusal_and_the_work_goes_on() {
     let script = r#"
 [[turns]]

@@ -66,6 +66,31 @@ fn scripts_run_from_a_trusted_project_and_from_the_home_that_they_cannot_see() {
 }
 
 #[test]
+fn files_that_a_skill_lists_can_be_read_wherever_the_skill_is() {
+    let world = World::new();
+    for (directory, name) in
+        [(world.home().join(".agents/skills"), "mine"), (world.workspace().join(".toolgate/skills"), "theirs")]
+    {
+        let skill = format!("---\nname: {name}\ndescription: Looks around.\n---\nRead docs/how.md.\n");
+        world.put(&directory.join(name).join("SKILL.md"), &skill);
+        world.put(&directory.join(name).join("docs/how.md"), &format!("how {name}\n"));
+    }
+    world.put(&world.home().join(".agents/skills/secret.md"), "not of the skill");
+    assert_eq!(world.run(&["trust", "--yes"]).code, 0);
+    for name in ["mine", "theirs"] {
+        let loaded = world.call("skill", json!({ "name": name }));
+        assert_eq!(loaded["payload"]["files"], json!(["docs/how.md"]), "{loaded}");
+        let shown = world.call("skill", json!({ "name": name, "file": "docs/how.md" }));
+        assert_eq!(shown["payload"]["content"], json!(format!("how {name}\n")), "{shown}");
+        for file in ["docs/none.md", "../secret.md", "/etc/passwd", "SKILL.md"] {
+            let refused = world.call("skill", json!({ "name": name, "file": file }));
+            assert_eq!(refused["error"]["code"], json!("not_found"), "{refused}");
+            assert!(refused["error"]["hint"].as_str().unwrap().contains("docs/how.md"), "{refused}");
+        }
+    }
+}
+
+#[test]
 fn a_question_without_anybody_there_is_an_error_with_a_way_on() {
     let said = World::new().run(&["call", "ask", r#"{"question":"Which way?"}"#]);
     assert_eq!(said.code, 1, "{said:?}");

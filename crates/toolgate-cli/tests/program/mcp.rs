@@ -92,6 +92,11 @@ fn the_list_can_be_narrowed_and_what_is_not_on_it_is_not_run() {
     client.initialize();
     assert_eq!(names(&client.ask("tools/list", json!({}))), ["edit", "read"]);
     let refused = client.call("list", json!({}));
+    let mut all = client::with_handshake(&world, json!({}));
+    assert!(!names(&all.ask("tools/list", json!({}))).contains(&"commit"), "people commit");
+    let mut committing = client::start(&world, &["--tools", "shell,commit"], false, json!({}));
+    committing.initialize();
+    assert!(names(&committing.ask("tools/list", json!({}))).contains(&"commit"), "it was asked for");
     assert_eq!(refused["_meta"]["toolgate/error"]["code"], "tool_not_allowed");
     drop(client);
     let said = world.run(&["serve", "--stdio", "--tools", "reed"]);

@@ -107,6 +107,7 @@ pub(crate) fn started(second: i64, call: &str) -> Event {
         asks: vec![finding],
         confined: false,
         only_reads: false,
+        new_keys: Vec::new(),
         lost: Vec::new(),
     };
     event(

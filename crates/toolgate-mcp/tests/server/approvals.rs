@@ -158,3 +158,15 @@ fn only_so_many_calls_are_suspended_at_a_time() {
     client.end();
     assert_eq!(server.backend.writing.0.load(Ordering::SeqCst), 0, "none of them ran");
 }
+
+#[test]
+fn a_no_with_a_reason_is_asked_for_in_a_second_form() {
+    let server = McpTestServer::start();
+    let mut client = with_handshake(&server, form_elicitation());
+    let reason = json!({ "action": "accept", "content": { "reason": "it is still needed" } });
+    client.answers = vec![elicitation_answer("no_because"), reason];
+    let refused = client.ask("tools/call", delete_call());
+    assert_eq!(tool_error_code(&refused), "approval_denied", "{refused}");
+    assert!(refused["content"][0]["text"].as_str().unwrap().contains("it is still needed"), "{refused}");
+    assert_eq!(server.read("hello.txt"), "hello\nworld\n");
+}

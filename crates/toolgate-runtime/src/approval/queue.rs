@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolgate_contract::{BoxFuture, Clock, Question, QuestionAnswer, schemars};
+use toolgate_contract::{BoxFuture, Clock, Question, QuestionAnswer, QuestionOutcome, schemars};
 use toolgate_journal::{ApprovalQueue, QueueEntry, QueuedAnswer};
 
 use super::{ApprovalAnswer, ApprovalRequest, Approver};
@@ -80,9 +80,12 @@ impl ApprovalQueueClient {
         requester: &Requester<'_>,
         call: &str,
         question: &Question,
-    ) -> Option<QuestionAnswer> {
+    ) -> QuestionOutcome {
+        let in_front_end =
+            front_end.answer(call, question).map(|outcome| (outcome != QuestionOutcome::Nobody).then_some(outcome));
         let item = QueueItem::Question(QueuedQuestion { tool_call_id: call.to_owned(), question: question.clone() });
-        self.race(front_end.answer(call, question), requester, &item, as_question_answer).await
+        let outcome = self.race(Box::pin(in_front_end), requester, &item, as_question_answer).await;
+        outcome.unwrap_or(QuestionOutcome::Nobody)
     }
 
     async fn race<T>(
@@ -157,9 +160,11 @@ fn as_approval(answer: QueuedAnswer, request: &ApprovalRequest) -> Option<Approv
 }
 
 /// Only a text answers a question; an approval or refusal doesn't.
-fn as_question_answer(answer: QueuedAnswer) -> Option<QuestionAnswer> {
+fn as_question_answer(answer: QueuedAnswer) -> Option<QuestionOutcome> {
     match answer {
-        QueuedAnswer::Said { words, choice, by } => Some(QuestionAnswer { answer: words, choice, by }),
+        QueuedAnswer::Said { words, choice, by } => {
+            Some(QuestionOutcome::Answered(QuestionAnswer { answer: words, choice, by }))
+        }
         QueuedAnswer::Granted { .. } | QueuedAnswer::Denied { .. } | QueuedAnswer::Aborted { .. } => None,
     }
 }
@@ -173,7 +178,7 @@ pub(crate) struct QueuedAnswerer {
 }
 
 impl QuestionAnswerer for QueuedAnswerer {
-    fn answer<'a>(&'a self, call: &'a str, question: &'a Question) -> BoxFuture<'a, Option<QuestionAnswer>> {
+    fn answer<'a>(&'a self, call: &'a str, question: &'a Question) -> BoxFuture<'a, QuestionOutcome> {
         Box::pin(async move {
             let requester = Requester { run: &self.run, session: &self.session };
             self.queue.ask_question(self.front_end.as_ref(), &requester, call, question).await

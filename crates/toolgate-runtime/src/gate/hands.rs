@@ -68,9 +68,10 @@ impl CallRecord<'_> {
     fn processes(&self, changes: &Arc<ChangeApplier>) -> CallProcesses {
         let (parts, session) = (&self.gate.parts, self.session);
         let (limits, _) = self.limits();
+        let approved = self.verdict.as_ref().map(|verdict| verdict.new_keys.clone()).unwrap_or_default();
         CallProcesses {
             launcher: parts.processes.clone(),
-            settler: Arc::new(ChangeSettler { changer: Arc::clone(changes) }),
+            settler: Arc::new(ChangeSettler { changer: Arc::clone(changes), approved }),
             locks: Arc::clone(&self.gate.locks),
             registry: Arc::clone(&session.processes),
             registries: Arc::clone(&self.gate.registries),

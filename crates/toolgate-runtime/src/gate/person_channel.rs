@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use toolgate_contract::{
-    BoxFuture, Choice, Clock, EventOrigin, EventPayload, Message, Person, Question, QuestionAnswer, ToolError,
+    BoxFuture, Choice, Clock, EventOrigin, EventPayload, Message, Person, Question, QuestionOutcome, ToolError,
 };
 use toolgate_journal::Recorder;
 use toolgate_redact::Redactor;
@@ -35,7 +35,7 @@ impl Person for PersonChannel {
         self.record(EventPayload::Display(message)).is_ok() && self.sink.is_watched()
     }
 
-    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Result<Option<QuestionAnswer>, ToolError>> {
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Result<QuestionOutcome, ToolError>> {
         let clean = |text: &String| self.redactor.text(text).into_owned();
         let choice = |choice: &Choice| Choice {
             label: clean(&choice.label),
@@ -49,8 +49,8 @@ impl Person for PersonChannel {
         Box::pin(async move {
             self.record(EventPayload::QuestionAsked(question.clone()))?;
             let answered = self.answerer.answer(&self.origin.tool_call_id, &question).await;
-            if let Some(QuestionAnswer { by, .. }) = &answered {
-                self.record(EventPayload::QuestionAnswered { by: by.clone() })?;
+            if let QuestionOutcome::Answered(answer) = &answered {
+                self.record(EventPayload::QuestionAnswered { by: answer.by.clone() })?;
             }
             Ok(answered)
         })

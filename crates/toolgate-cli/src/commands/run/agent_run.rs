@@ -5,7 +5,6 @@ use std::sync::Arc;
 use anyhow::Result;
 use serde_json::json;
 use toolgate_agent::{Agent, AgentDefinition, AgentLimits, PastConversation, TextSink};
-use toolgate_config::{WORKSPACE_FILE, read_optional, trust};
 use toolgate_contract::{Call, CancellationToken, TokenUsage};
 use toolgate_journal::{Run, RunHold};
 use toolgate_runtime::{Approver, EventSink, NobodyWatches, QuestionAnswerer, Session};
@@ -104,10 +103,8 @@ async fn workspace_instructions(
     location: &WorkspaceLocation,
 ) -> Option<String> {
     let file = "AGENTS.md";
-    let policy = read_optional(&location.directory.join(WORKSPACE_FILE)).ok()??;
-    if !trust::is_trusted(&location.config.trusted(), &location.directory, &policy)
-        || !location.directory.join(file).is_file()
-    {
+    let is_trusted = location.config.trusts(&location.directory, &location.directory).is_ok_and(|trusts| trusts);
+    if !is_trusted || !location.directory.join(file).is_file() {
         return None;
     }
     let call = Call::new("read", json!({ "path": file }), workspace.clock.as_ref());

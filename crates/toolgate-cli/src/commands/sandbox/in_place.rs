@@ -53,7 +53,7 @@ impl WatchedCommand {
         recorder.record(&[origin.event(workspace.clock.now(), started)])?;
         let session = recorded.session.id.clone();
         let changer = workspace.gate.changes().for_call(recorder, Arc::clone(&origin), session);
-        let settler = ChangeSettler { changer: Arc::new(changer) };
+        let settler = ChangeSettler { changer: Arc::new(changer), approved: Vec::new() };
         let in_place = settler.begin_in_place(spec, is_confined)?;
         Ok(Self { workspace, recorded, origin, settler, in_place, command, started: Instant::now() })
     }

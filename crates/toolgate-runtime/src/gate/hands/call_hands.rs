@@ -9,7 +9,7 @@ use serde_json::Value;
 use toolgate_contract::{
     Access, Agents, AllowedTools, ArtifactRef, Artifacts, BlockingWork, BoxFuture, CancellationToken, Changes, Effect,
     EgressPolicy, ErrorCode, Files, Guarantee, Hands, HiddenPaths, LocatedEffect, Message, NoteKind, NoteUpdate, Notes,
-    Person, ProcessTable, Question, QuestionAnswer, SkillCandidate, Skills, ToolError, Web, WebRequest, WebResponse,
+    Person, ProcessTable, Question, QuestionOutcome, SkillCandidate, Skills, ToolError, Web, WebRequest, WebResponse,
     WorkspacePath,
 };
 
@@ -188,7 +188,7 @@ impl Hands for CallHands {
         Ok(self.services.person.say(message))
     }
 
-    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Result<Option<QuestionAnswer>, ToolError>> {
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Result<QuestionOutcome, ToolError>> {
         Box::pin(async move {
             self.need(|effect| matches!(effect, Effect::Speak), "speak to the person")?;
             self.services.person.ask(question).await
@@ -212,6 +212,12 @@ impl Hands for CallHands {
     fn skills(&self) -> Result<Vec<SkillCandidate>, ToolError> {
         self.need(|effect| matches!(effect, Effect::Skill { .. }), "list skills")?;
         self.services.skills.directories()
+    }
+
+    fn skill_file(&self, skill: &str, path: &str) -> Result<Vec<u8>, ToolError> {
+        let is_it = |effect: &Effect| matches!(effect, Effect::Skill { name: Some(name) } if name == skill);
+        self.need(is_it, "read a file of that skill")?;
+        self.services.skills.file(skill, path)
     }
 
     fn activate(&self, skill: &SkillCandidate, tools: Vec<String>) -> Result<AllowedTools, ToolError> {
