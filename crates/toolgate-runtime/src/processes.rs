@@ -34,7 +34,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use toolgate_contract::{ErrorCode, ProcessHandle, ToolError};
+use toolgate_contract::{ErrorCode, ProcessHandle, ToolError, counted};
 
 pub use follower::ProcessFollower;
 pub(crate) use output_throttle::OutputThrottle;
@@ -61,7 +61,10 @@ impl ProcessRegistry {
             Ok(_) => Ok(ProcessSlot(Arc::clone(&self.running))),
             Err(_) => Err(ToolError::new(
                 ErrorCode::LimitReached,
-                format!("This session has {most} processes already, and may have no more (`processes.most`)."),
+                format!(
+                    "This session has {} already, and may have no more (`processes.most`).",
+                    counted(most, "process")
+                ),
             )
             .with_hint(
                 "Stop one that is no longer needed: `process` with `action` `list` shows them, `stop` ends one.",

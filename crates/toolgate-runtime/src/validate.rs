@@ -4,7 +4,7 @@
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
 use serde_json::{Value, json};
-use toolgate_contract::{ErrorCode, ToolError};
+use toolgate_contract::{ErrorCode, ToolError, counted};
 
 use crate::nearest::nearest;
 
@@ -94,8 +94,8 @@ fn expectation(kind: &ValidationErrorKind, error: &ValidationError<'_>) -> Strin
         ValidationErrorKind::Constant { expected_value } => expected_value.to_string(),
         ValidationErrorKind::Minimum { limit } => format!("at least {limit}"),
         ValidationErrorKind::Maximum { limit } => format!("at most {limit}"),
-        ValidationErrorKind::MinLength { limit } => format!("at least {limit} characters"),
-        ValidationErrorKind::MaxLength { limit } => format!("at most {limit} characters"),
+        ValidationErrorKind::MinLength { limit } => format!("at least {}", counted(*limit, "character")),
+        ValidationErrorKind::MaxLength { limit } => format!("at most {}", counted(*limit, "character")),
         ValidationErrorKind::MinItems { limit } => format!("at least {limit} items"),
         ValidationErrorKind::MaxItems { limit } => format!("at most {limit} items"),
         ValidationErrorKind::Pattern { pattern } => format!("text that matches {pattern}"),

@@ -5,9 +5,8 @@ use toolgate_contract::counted;
 /// A number of bytes as a person reads it: `950 bytes`, `3.4 kB`, `12 MB`.
 pub(crate) fn in_words(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
-    match bytes {
-        0..1000 => return counted(bytes, "byte"),
-        _ => {}
+    if bytes < 1000 {
+        return counted(bytes, "byte");
     }
     let mut size = bytes as f64 / 1000.0;
     let mut unit = 0;
