@@ -148,7 +148,7 @@ const EXEC_TOOL: DialectTool =
 const STDIN_TOOL: DialectTool =
     tool("write_stdin", "process", STDIN_ABOUT, STDIN, commands::enter_stdin, commands::leave_stdin);
 const PATCH_TOOL: DialectTool = DialectTool {
-    free_text: Some("input"),
+    free_text: Some(("input", include_str!("codex/patch.lark"))),
     ..tool("apply_patch", "patch", PATCH_ABOUT, PATCH, files::enter_patch, files::leave_patch)
 };
 const IMAGE_TOOL: DialectTool =

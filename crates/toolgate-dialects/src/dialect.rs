@@ -38,8 +38,8 @@ pub struct DialectTool {
     pub about: &'static str,
     /// What it takes.
     pub parameters: &'static [Parameter],
-    /// The parameter that takes a call's free text, if the tool can be called with free text instead of arguments.
-    pub free_text: Option<&'static str>,
+    /// The parameter that takes a call's free text, and its grammar, if the tool is called with free text instead of arguments.
+    pub free_text: Option<(&'static str, &'static str)>,
     /// Makes the native call.
     pub enter: Enter,
     /// Says what came of it. Failures aren't its business.
@@ -188,7 +188,7 @@ impl Dialect {
     pub fn enter(&self, name: &str, args: &Value, memory: &DialectMemory) -> Result<EnteredCall, EnterFault> {
         let tool = self.tool(name).ok_or(EnterFault::UnknownTool)?;
         // Free text where arguments were expected, and the reverse: the content says what is meant.
-        let free_text = args.as_str().zip(tool.free_text).map(|(text, parameter)| json!({ parameter: text }));
+        let free_text = args.as_str().zip(tool.free_text).map(|(text, (parameter, _))| json!({ parameter: text }));
         let args = Arguments::read(free_text.as_ref().unwrap_or(args), tool.parameters, self.ignored, !self.is_closed)
             .map_err(EnterFault::Arguments)?;
         let native = (tool.enter)(&args, memory)?;

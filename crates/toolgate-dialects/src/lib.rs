@@ -3,6 +3,7 @@
 
 mod claude;
 mod codex;
+mod declarations;
 mod definitions;
 mod dialect;
 mod memory;
@@ -28,3 +29,8 @@ pub use tool_call::{MOST_ARGUMENT_BYTES, ToolCall, ToolCallKind, too_long};
 
 /// Every dialect but the native one, which needs no mapping.
 pub static DIALECTS: &[&Dialect] = &[&CLAUDE, &CLAUDE_2_0, &CODEX, &CODEX_2026_01];
+
+/// The dialect of this name.
+pub fn dialect(name: &str) -> Option<&'static Dialect> {
+    DIALECTS.iter().copied().find(|dialect| dialect.name == name)
+}
