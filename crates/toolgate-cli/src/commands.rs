@@ -12,6 +12,7 @@ mod commit;
 mod completions;
 mod config;
 mod demo;
+mod dialects;
 mod doctor;
 mod help;
 mod inbox;
@@ -111,6 +112,7 @@ enum Verb {
     Call(call::CallArgs),
     Serve(serve::ServeArgs),
     Tools(tools::ToolsArgs),
+    Dialects(dialects::DialectsArgs),
     Policy(policy::PolicyArgs),
     Config(config::ConfigArgs),
     Approvals(approvals::ApprovalsArgs),
@@ -182,6 +184,7 @@ impl CommandLine {
             Verb::Call(verb) => verb.run(&invocation()?),
             Verb::Serve(verb) => verb.run(&invocation()?),
             Verb::Tools(verb) => verb.run(&invocation()?),
+            Verb::Dialects(verb) => verb.run(&invocation()?),
             Verb::Policy(verb) => verb.run(&invocation()?),
             Verb::Config(verb) => verb.run(&invocation()?),
             Verb::Approvals(verb) => verb.run(&invocation()?),

@@ -5,7 +5,7 @@ use toolgate_contract::{ArgumentFormat, Declaration, Permission, Risk, SideEffec
 
 /// The format of a tool definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
+pub enum DefinitionFormat {
     /// OpenAI chat completions: functions, and custom tools for free text.
     OpenAi,
     /// OpenAI responses: functions and custom tools, without nesting.
@@ -17,9 +17,9 @@ pub enum Dialect {
 }
 
 /// The declaration in this format.
-pub fn definition(tool: &Declaration, format: Dialect) -> Value {
+pub fn definition(tool: &Declaration, format: DefinitionFormat) -> Value {
     match (format, &tool.form) {
-        (Dialect::OpenAi, ArgumentFormat::Function { strict }) => json!({
+        (DefinitionFormat::OpenAi, ArgumentFormat::Function { strict }) => json!({
             "type": "function",
             "function": {
                 "name": tool.name,
@@ -28,7 +28,7 @@ pub fn definition(tool: &Declaration, format: Dialect) -> Value {
                 "strict": strict,
             }
         }),
-        (Dialect::OpenAi, ArgumentFormat::Freeform { syntax, grammar, .. }) => json!({
+        (DefinitionFormat::OpenAi, ArgumentFormat::Freeform { syntax, grammar, .. }) => json!({
             "type": "custom",
             "custom": {
                 "name": tool.name,
@@ -36,25 +36,25 @@ pub fn definition(tool: &Declaration, format: Dialect) -> Value {
                 "format": { "type": "grammar", "grammar": { "syntax": syntax, "definition": grammar } },
             }
         }),
-        (Dialect::OpenAiResponses, ArgumentFormat::Function { strict }) => json!({
+        (DefinitionFormat::OpenAiResponses, ArgumentFormat::Function { strict }) => json!({
             "type": "function",
             "name": tool.name,
             "description": tool.description,
             "parameters": tool.args_schema,
             "strict": strict,
         }),
-        (Dialect::OpenAiResponses, ArgumentFormat::Freeform { syntax, grammar, .. }) => json!({
+        (DefinitionFormat::OpenAiResponses, ArgumentFormat::Freeform { syntax, grammar, .. }) => json!({
             "type": "custom",
             "name": tool.name,
             "description": tool.description,
             "format": { "type": "grammar", "syntax": syntax, "definition": grammar },
         }),
-        (Dialect::Anthropic, _) => json!({
+        (DefinitionFormat::Anthropic, _) => json!({
             "name": tool.name,
             "description": tool.description,
             "input_schema": tool.args_schema,
         }),
-        (Dialect::Mcp, _) => json!({
+        (DefinitionFormat::Mcp, _) => json!({
             "name": tool.name,
             "description": tool.description,
             "inputSchema": tool.args_schema,
@@ -124,10 +124,10 @@ mod tests {
     fn each_reader_gets_its_own_form() {
         let tool = erase(Shout);
         let formats = [
-            ("openai", Dialect::OpenAi),
-            ("openai_responses", Dialect::OpenAiResponses),
-            ("anthropic", Dialect::Anthropic),
-            ("mcp", Dialect::Mcp),
+            ("openai", DefinitionFormat::OpenAi),
+            ("openai_responses", DefinitionFormat::OpenAiResponses),
+            ("anthropic", DefinitionFormat::Anthropic),
+            ("mcp", DefinitionFormat::Mcp),
         ];
         for (name, format) in formats {
             assert_json_snapshot!(name, definition(AnyTool::declaration(tool.as_ref()), format));
@@ -139,8 +139,8 @@ mod tests {
         let mut tool = AnyTool::declaration(erase(Shout).as_ref()).clone();
         tool.form =
             ArgumentFormat::Freeform { syntax: "lark".into(), grammar: "start: /.+/".into(), argument: "text".into() };
-        assert_json_snapshot!("freeform", definition(&tool, Dialect::OpenAi));
-        assert_json_snapshot!("freeform_responses", definition(&tool, Dialect::OpenAiResponses));
-        assert_eq!(definition(&tool, Dialect::Anthropic)["input_schema"]["required"], json!(["text"]));
+        assert_json_snapshot!("freeform", definition(&tool, DefinitionFormat::OpenAi));
+        assert_json_snapshot!("freeform_responses", definition(&tool, DefinitionFormat::OpenAiResponses));
+        assert_eq!(definition(&tool, DefinitionFormat::Anthropic)["input_schema"]["required"], json!(["text"]));
     }
 }

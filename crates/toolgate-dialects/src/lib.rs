@@ -1,11 +1,36 @@
-//! The dialects of model APIs and clients: tool definitions and tool calls in each one's own format, and the strict JSON
-//! that all of them are read as. Conversion only; nothing here depends on the gate.
+//! The dialects of models and clients: the same abilities in the words that each of them knows, tool definitions and tool calls in
+//! each API's own format, and the strict JSON that all of them are read as. Conversion only; nothing here depends on the gate.
 
+mod claude;
+mod codex;
+mod declarations;
 mod definitions;
+mod dialect;
+mod memory;
 mod neutral;
+mod numbered;
+mod parameter;
+mod redaction;
+mod shell;
 pub mod strict_json;
 mod tool_call;
 
-pub use definitions::{Dialect, definition};
+pub use claude::{CLAUDE, CLAUDE_2_0};
+pub use codex::{CODEX, CODEX_2026_01};
+pub use definitions::{DefinitionFormat, definition};
+pub use dialect::{
+    Dialect, DialectTool, Enter, EnterFault, EnteredCall, FailedCall, Leave, NativeCall, NextCall, Returned,
+    ShownResult,
+};
+pub use memory::DialectMemory;
 pub use neutral::{NeutralAnswer, neutral_instructions, parse_neutral};
+pub use parameter::{ANY_INTEGER, ArgumentFault, Arguments, Parameter, ParameterKind, schema};
 pub use tool_call::{MOST_ARGUMENT_BYTES, ToolCall, ToolCallKind, too_long};
+
+/// Every dialect but the native one, which needs no mapping.
+pub static DIALECTS: &[&Dialect] = &[&CLAUDE, &CLAUDE_2_0, &CODEX, &CODEX_2026_01];
+
+/// The dialect of this name.
+pub fn dialect(name: &str) -> Option<&'static Dialect> {
+    DIALECTS.iter().copied().find(|dialect| dialect.name == name)
+}

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use toolgate_contract::{
-    BoxFuture, Call, CancellationToken, Declaration, Event, EventPayload, RefusedRequest, Reply, Right,
-};
+use toolgate_contract::{BoxFuture, Call, CancellationToken, Declaration, Event, EventPayload, RefusedRequest, Right};
 
 use crate::call_context::{CallContext, InputRequest};
 use crate::client::Client;
@@ -16,9 +14,9 @@ use crate::json_rpc_error::JsonRpcError;
 use crate::mcp_session::McpSession;
 use crate::methods::{RequestContext, text};
 use crate::request_state::{StateBinding, digest};
-use crate::suspended_calls::{ANSWER_TIMEOUT, InFlightCall};
-use crate::tool_result::result;
-use crate::tools::REQUESTED;
+use crate::suspended_calls::{ANSWER_TIMEOUT, CallEnd, InFlightCall};
+use crate::tool_result::{result, shown_result};
+use crate::tools::{REQUESTED, is_native};
 
 /// A client that sent a progress token hears of its call at least this often.
 const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -60,12 +58,12 @@ fn begin(
     let (id, cancel) = (call.tool_call_id.clone(), client.stop.child_token());
     let registered = client.principal_session.as_ref().map(|principal| principal.calls.register(&id, &cancel));
     let registered = registered.transpose().map_err(|error| JsonRpcError::busy(error.to_string()))?;
-    let reply = perform(Arc::clone(client), Arc::clone(mcp_session), call, Arc::clone(&call_context), cancel.clone());
-    let reply = Box::pin(async move {
+    let end = perform(Arc::clone(client), Arc::clone(mcp_session), call, Arc::clone(&call_context), cancel.clone());
+    let end = Box::pin(async move {
         let _registered = registered;
-        reply.await
+        end.await
     });
-    Ok(InFlightCall { id, reply, input_requests, context: call_context, cancel })
+    Ok(InFlightCall { id, end, input_requests, context: call_context, cancel })
 }
 
 /// Takes the requested rights out of the arguments, unless the tool itself has an argument of that name.
@@ -86,7 +84,7 @@ fn perform(
     call: Call,
     call_context: Arc<CallContext>,
     cancel: CancellationToken,
-) -> BoxFuture<'static, Option<Reply>> {
+) -> BoxFuture<'static, Option<CallEnd>> {
     Box::pin(async move {
         let _activity = client.activity();
         // Declared after the activity, so dropped before it: once the client is idle, nothing here holds its session.
@@ -95,18 +93,31 @@ fn perform(
         if let Some(extension) = &client.server.extension {
             extension.call_started(ClientCall::new(&call.tool_call_id, &client, &call_context));
         }
-        let performing = client.server.workspace.gate.perform(call, &mcp_session.session, cancel);
+        let performing = make(&client, &mcp_session, call, cancel);
         tokio::pin!(performing);
         loop {
             tokio::select! {
                 biased;
-                reply = &mut performing => return Some(reply),
+                end = &mut performing => return Some(end),
                 () = tokio::time::sleep(HEARTBEAT), if call_context.wants_progress() => {
                     call_context.progress("still running");
                 }
             }
         }
     })
+}
+
+/// Makes the call, natively or in the dialect that the server speaks.
+async fn make(client: &Client, mcp_session: &McpSession, call: Call, cancel: CancellationToken) -> CallEnd {
+    let (workspace, session) = (&client.server.workspace, &mcp_session.session);
+    match client.dialect.as_ref().filter(|_| !is_native(&call.name)) {
+        None => CallEnd { reply: Some(workspace.gate.perform(call, session, cancel).await), shown: None },
+        Some(dialect) => {
+            let asked = (call.name.as_str(), &call.args);
+            let made = dialect.perform(asked, &call.tool_call_id, workspace, session, cancel).await;
+            CallEnd { reply: made.reply, shown: Some(made.shown) }
+        }
+    }
 }
 
 /// Follows a call until it ends or asks something.
@@ -118,7 +129,7 @@ async fn wait_for_reply(
     let asked = loop {
         tokio::select! {
             biased;
-            reply = &mut running.reply => return ended(context, mcp_session, &running.id, reply),
+            end = &mut running.end => return ended(context, mcp_session, &running.id, end),
             Some(asked) = running.input_requests.recv() => break asked,
             () = context.cancel.cancelled(), if !running.cancel.is_cancelled() => running.cancel.cancel(),
         }
@@ -131,7 +142,7 @@ fn ended(
     context: &RequestContext<'_>,
     mcp_session: &McpSession,
     id: &str,
-    reply: Option<Reply>,
+    end: Option<CallEnd>,
 ) -> Result<Value, JsonRpcError> {
     let extension = context.client.server.extension.as_ref();
     if let Some(replacement) = extension.and_then(|extension| extension.call_ended(id)) {
@@ -141,13 +152,18 @@ fn ended(
         }
         return Ok(replacement);
     }
-    let reply = reply.ok_or_else(|| JsonRpcError::internal("The call was lost."))?;
+    let lost = || JsonRpcError::internal("The call was lost.");
+    let CallEnd { reply, shown } = end.ok_or_else(lost)?;
+    let artifacts = mcp_session.session.artifacts.as_ref();
+    let redactor = context.client.server.workspace.gate.redactor();
+    let Some(reply) = reply else { return Ok(shown_result(&shown.ok_or_else(lost)?, None, artifacts, redactor)) };
     context.client.remember_artifacts(&reply.artifacts.refs);
     context.client.announce_changed_tools(&mcp_session.session);
+    if let Some(shown) = shown {
+        return Ok(shown_result(&shown, Some(&reply), artifacts, redactor));
+    }
     let (name, mut tools) = (context.params.get("name"), context.client.server.workspace.gate.declarations());
     let form = tools.find(|tool| name.is_some_and(|name| name == tool.name.as_str())).map(|tool| tool.result_form);
-    let redactor = context.client.server.workspace.gate.redactor();
-    let artifacts = mcp_session.session.artifacts.as_ref();
     Ok(result(&reply, form.unwrap_or_default(), context.profile, artifacts, redactor))
 }
 
@@ -161,8 +177,8 @@ fn suspend(
     let clock = context.client.server.workspace.clock.as_ref();
     let id = clock.id().simple().to_string();
     // Somebody else may answer meanwhile (the approval queue); then the call goes on by itself.
-    let task = tokio::spawn(running.reply);
-    running.reply = Box::pin(async move { task.await.ok().flatten() });
+    let task = tokio::spawn(running.end);
+    running.end = Box::pin(async move { task.await.ok().flatten() });
     let (name, question) = (asked.name, json!({ "method": "elicitation/create", "params": asked.params }));
     if !context.client.suspended_calls.keep(id.clone(), running, asked, clock.now()) {
         return Err(JsonRpcError::internal("Too many calls wait for an answer. Answer those first."));

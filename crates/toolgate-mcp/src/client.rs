@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use toolgate_contract::{ArtifactRef, CancellationToken};
 use toolgate_runtime::{Ceiling, PrincipalSession, Session};
+use toolgate_workspace::DialectSession;
 
 use crate::call_context::CallContext;
 use crate::elicitation::Elicitor;
@@ -33,6 +34,8 @@ pub(crate) struct Client {
     pub(crate) identity: ClientIdentity,
     /// The session that the client acts in, if its token stands for one.
     pub(crate) principal_session: Option<PrincipalSession>,
+    /// What was said in a dialect, if the server speaks one.
+    pub(crate) dialect: Option<DialectSession>,
     /// What a handshake negotiated; requests without a handshake bring their own profile.
     pub(crate) negotiated: OnceLock<ClientProfile>,
     /// The least severe log message that the client asked for.
@@ -61,7 +64,9 @@ impl Client {
         principal_session: Option<PrincipalSession>,
     ) -> Arc<Self> {
         let stop = principal_session.as_ref().map_or(&server.stop, |principal| &principal.stop).child_token();
+        let dialect = server.options.dialect.map(|dialect| DialectSession::new(dialect, &server.workspace.directory));
         Arc::new(Self {
+            dialect,
             number: server.client_count.fetch_add(1, Ordering::Relaxed),
             server,
             identity,

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use toolgate_contract::CancellationToken;
+use toolgate_dialects::Dialect;
 
 use crate::extension::ServerExtension;
 use crate::protocol_version::ClientProfile;
@@ -27,6 +28,8 @@ pub struct McpOptions {
     pub max_requests: usize,
     /// Sets of tools that every client is held to.
     pub ceilings: Vec<Ceiling>,
+    /// The dialect that clients are spoken to in; none for the native tools.
+    pub dialect: Option<&'static Dialect>,
     /// Whether an outer server has checked `Host`, `Origin` and token, and says as whom a request was authenticated.
     pub is_preauthenticated: bool,
 }
@@ -38,6 +41,7 @@ impl Default for McpOptions {
             max_message_bytes: 16 * 1024 * 1024,
             max_requests: 64,
             ceilings: Vec::new(),
+            dialect: None,
             is_preauthenticated: false,
         }
     }

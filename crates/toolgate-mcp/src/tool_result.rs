@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use toolgate_contract::{ArtifactRef, Artifacts, Reply, ResultForm, ToolError, counted};
+use toolgate_dialects::ShownResult;
 use toolgate_redact::Redactor;
 
 use crate::json_rpc::written;
@@ -58,6 +59,26 @@ pub(crate) fn result(
     result["_meta"] = meta;
     result
 }
+
+/// What a dialect shows, as the result of `tools/call`. Images and stored output come along as they do natively.
+pub(crate) fn shown_result(
+    shown: &ShownResult,
+    reply: Option<&Reply>,
+    artifacts: &dyn Artifacts,
+    redactor: &Redactor,
+) -> Value {
+    let mut content = vec![text(shown.text.clone())];
+    let mut result = json!({ "isError": shown.is_error });
+    if let Some(reply) = reply {
+        content.extend(reply.artifacts.refs.iter().map(|artifact| stored(artifact, artifacts, redactor)));
+        content.extend(reply.redacted.then(|| text(REDACTED.into())));
+        result["_meta"] = about(reply);
+    }
+    result["content"] = content.into();
+    result
+}
+
+const REDACTED: &str = "Secrets were replaced by ***REDACTED***.";
 
 /// The payload with what the reply says beside it: what is missing, how to get it, and that secrets were replaced.
 fn with_notes(mut payload: Map<String, Value>, reply: &Reply) -> Map<String, Value> {
@@ -156,7 +177,7 @@ fn notes(reply: &Reply) -> Vec<String> {
         }
     }
     if reply.redacted {
-        notes.push("Secrets were replaced by ***REDACTED***.".into());
+        notes.push(REDACTED.into());
     }
     notes
 }

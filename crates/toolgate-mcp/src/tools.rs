@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolgate_contract::{Declaration, ResultForm};
-use toolgate_dialects::{Dialect, definition};
+use toolgate_dialects::{DefinitionFormat, definition};
 
 use crate::json_rpc_error::JsonRpcError;
 use crate::methods::{RequestContext, page};
@@ -16,13 +16,28 @@ pub(crate) fn list(context: &RequestContext<'_>) -> Result<Value, JsonRpcError> 
     let workspace = &context.client.server.workspace;
     let ceilings = context.client.ceilings();
     let offered = workspace.gate.listed_for_models(&ceilings);
-    let tools: Vec<Value> = offered.map(|tool| described(tool, context.profile.is_structured())).collect();
+    let is_structured = context.profile.is_structured();
+    let tools: Vec<Value> = match context.client.server.options.dialect {
+        None => offered.map(|tool| described(tool, is_structured)).collect(),
+        Some(dialect) => {
+            let offered: Vec<&Declaration> = offered.collect();
+            let stored = offered.iter().copied().filter(|tool| is_native(&tool.name));
+            let mut tools = dialect.declarations(offered.iter().copied());
+            tools.extend(stored.cloned());
+            tools.iter().map(|tool| described(tool, is_structured)).collect()
+        }
+    };
     page(context, "tools", &tools)
+}
+
+/// Whether a tool has its native name in every dialect: results name what was cut by handles that only this one reads.
+pub(crate) fn is_native(tool: &str) -> bool {
+    tool == "artifact"
 }
 
 /// A tool as `tools/list` describes it.
 fn described(tool: &Declaration, is_structured: bool) -> Value {
-    let mut described = definition(tool, Dialect::Mcp);
+    let mut described = definition(tool, DefinitionFormat::Mcp);
     without(&mut described, &|name, value| name == "format" && value.as_str().is_some_and(is_width));
     if let Some(schema) = described.get_mut("outputSchema") {
         // Models read the list, so it has to be short: field names explain a result well enough.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use toolgate_contract::{BoxFuture, TokenUsage};
-use toolgate_dialects::{Dialect, ToolCall, definition};
+use toolgate_dialects::{DefinitionFormat, ToolCall, definition};
 
 use super::http::{cut_off, understood};
 use super::partial_call::PartialCall;
@@ -96,7 +96,7 @@ pub(super) fn body(model: &str, request: &ModelRequest<'_>) -> Value {
         "stream": true,
     });
     if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(|tool| definition(tool, Dialect::Anthropic)).collect();
+        body["tools"] = request.tools.iter().map(|tool| definition(tool, DefinitionFormat::Anthropic)).collect();
     }
     body
 }

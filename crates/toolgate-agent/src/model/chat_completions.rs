@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use toolgate_contract::{BoxFuture, TokenUsage};
-use toolgate_dialects::{Dialect, ToolCall, ToolCallKind, definition};
+use toolgate_dialects::{DefinitionFormat, ToolCall, ToolCallKind, definition};
 
 use super::http::{cut_off, understood};
 use super::partial_call::PartialCall;
@@ -76,7 +76,7 @@ pub(super) fn body(model: &str, request: &ModelRequest<'_>) -> Value {
         "stream_options": { "include_usage": true },
     });
     if !request.tools.is_empty() {
-        let tools = request.tools.iter().map(|tool| definition(tool, Dialect::OpenAi));
+        let tools = request.tools.iter().map(|tool| definition(tool, DefinitionFormat::OpenAi));
         body["tools"] = tools.collect();
     }
     body

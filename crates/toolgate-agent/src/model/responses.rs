@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use toolgate_contract::{BoxFuture, Declaration, TokenUsage};
-use toolgate_dialects::{Dialect, ToolCall, ToolCallKind, definition};
+use toolgate_dialects::{DefinitionFormat, ToolCall, ToolCallKind, definition};
 
 use super::http::{cut_off, understood};
 use super::{
@@ -90,7 +90,7 @@ pub(super) fn body(model: &str, request: &ModelRequest<'_>) -> Value {
 fn declared(model: &str, tool: &Declaration) -> Value {
     match model.starts_with("codex-mini") && tool.name == "shell" {
         true => json!({ "type": "local_shell" }),
-        false => definition(tool, Dialect::OpenAiResponses),
+        false => definition(tool, DefinitionFormat::OpenAiResponses),
     }
 }
 

@@ -9,10 +9,11 @@ use clap::Args;
 use semver::VersionReq;
 use serde_json::json;
 use toolgate_contract::{AnyTool, CancellationToken, Declaration, Reply, Right, ToolError};
-use toolgate_dialects::strict_json;
+use toolgate_dialects::{Dialect, ShownResult, strict_json};
 use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, QuestionAnswerer, quoted};
-use toolgate_workspace::RunChoice;
+use toolgate_workspace::{DialectReply, DialectSession, RunChoice};
 
+use super::dialects::find_dialect;
 use super::tools::needed_arguments;
 use super::{Invocation, block_on, runs};
 use crate::exit::Exit;
@@ -32,6 +33,7 @@ use crate::workspace::{CLI, open_workspace_with, person_name, typed_program, war
 ///   echo '{"path":"notes.md"}' | toolgate call read -
 ///   toolgate call --json read --args-file args.json
 ///   toolgate call shell '{"command":"cargo test"}' && echo passed
+///   toolgate call --dialect claude Grep '{"pattern":"TODO"}'
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct CallArgs {
@@ -62,6 +64,10 @@ pub(crate) struct CallArgs {
     /// The reason; shown to the person who approves.
     #[arg(long, value_name = "TEXT")]
     justification: Option<String>,
+    /// Take the tool's name and arguments, and show the result, as a client's model knows them; `toolgate dialects` lists
+    /// them.
+    #[arg(long, value_name = "NAME", value_parser = find_dialect)]
+    dialect: Option<&'static Dialect>,
 }
 
 /// A call that was made.
@@ -69,15 +75,21 @@ pub(super) struct PerformedCall {
     pub(super) reply: Reply,
     /// The run that records it.
     pub(super) run: String,
+    /// What a model gets in a dialect.
+    shown: Option<ShownResult>,
     sink: Arc<TerminalSink>,
 }
 
 impl PerformedCall {
     fn print(&self, invocation: &Invocation) -> Result<()> {
-        let Self { reply, run, sink } = self;
-        match invocation.json {
-            true => outln!("{}", serde_json::to_string(reply)?),
-            false => show_reply(
+        let Self { reply, run, sink, shown } = self;
+        match (invocation.json, shown) {
+            (true, Some(shown)) => {
+                outln!("{}", json!({ "text": shown.text, "is_error": shown.is_error, "reply": reply }));
+            }
+            (false, Some(shown)) => outln!("{}", shown.text),
+            (true, None) => outln!("{}", serde_json::to_string(reply)?),
+            (false, None) => show_reply(
                 reply,
                 &ReplyContext { run, toolgate: typed_program(&invocation.location) },
                 sink.has_shown_output(),
@@ -85,6 +97,12 @@ impl PerformedCall {
         }
         Ok(())
     }
+}
+
+/// A call of which a dialect could make no native one counts as refused.
+fn in_dialect(made: DialectReply, id: &str) -> (Reply, Option<ShownResult>) {
+    let refused = || Reply::refused(id.to_owned(), ToolError::invalid_args(made.shown.text.clone()));
+    (made.reply.unwrap_or_else(refused), Some(made.shown))
 }
 
 /// Shows how to write what was given as a bare word: the tool's first needed argument, as JSON.
@@ -113,6 +131,7 @@ impl CallArgs {
             version_req: None,
             permit: Vec::new(),
             justification: None,
+            dialect: None,
         }
     }
 
@@ -153,11 +172,19 @@ impl CallArgs {
         call.version = self.version_req;
         call.requested_permissions = self.permit;
         call.justification = self.justification;
-        let reply = block_on(async {
+        let dialect = self.dialect.map(|dialect| DialectSession::new(dialect, &workspace.directory));
+        let (reply, shown) = block_on(async {
             let cancel = CancellationToken::new();
             cancel_on_signal(cancel.clone(), || {});
             let work = async {
-                let reply = workspace.gate.perform(call, &session, cancel).await;
+                let reply = match &dialect {
+                    None => (workspace.gate.perform(call, &session, cancel).await, None),
+                    Some(dialect) => {
+                        let asked = (call.name.as_str(), &call.args);
+                        let made = dialect.perform(asked, &call.tool_call_id, &workspace, &session, cancel).await;
+                        in_dialect(made, &call.tool_call_id)
+                    }
+                };
                 session.end().await;
                 reply
             };
@@ -168,7 +195,7 @@ impl CallArgs {
             warn(&format!("The end of the run couldn't be recorded: {error}"));
         }
         workspace.finish();
-        Ok(PerformedCall { reply, run: recorded.run.id.clone(), sink })
+        Ok(PerformedCall { reply, run: recorded.run.id.clone(), shown, sink })
     }
 
     fn approver(&self, invocation: &Invocation) -> Arc<dyn Approver> {

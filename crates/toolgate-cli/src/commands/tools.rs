@@ -4,15 +4,15 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use toolgate_contract::{Declaration, Risk};
-use toolgate_dialects::definition;
+use toolgate_dialects::{Dialect, definition};
 
 use super::Invocation;
+use super::dialects::find_dialect;
 use crate::exit::Exit;
 use crate::output::outln;
 use crate::terminal::{BOLD, DIM, GREEN, RED, TextTable, YELLOW, paint, wrapped};
 use crate::workspace::open_workspace;
 use toolgate_runtime::quoted;
-use toolgate_workspace::Workspace;
 
 /// Show the tools that policy offers.
 ///
@@ -20,6 +20,7 @@ use toolgate_workspace::Workspace;
 ///   toolgate tools
 ///   toolgate tools read
 ///   toolgate tools --format anthropic
+///   toolgate tools --dialect claude
 ///   toolgate --json tools --all
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
@@ -33,6 +34,9 @@ pub(crate) struct ToolsArgs {
     /// Print definitions in the format of a model or client.
     #[arg(long, value_name = "FORMAT")]
     format: Option<DefinitionFormat>,
+    /// Show the tools of a dialect; `toolgate dialects` lists them.
+    #[arg(long, value_name = "NAME", value_parser = find_dialect)]
+    dialect: Option<&'static Dialect>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -47,9 +51,12 @@ impl ToolsArgs {
         let workspace = open_workspace(&invocation.location)?;
         let tools: Vec<&Declaration> =
             if self.all { workspace.gate.declarations().collect() } else { workspace.gate.offered(&[]).collect() };
-        let tools = match &self.name {
-            Some(name) => vec![named(name, &workspace)?],
-            None => tools,
+        let mapped = self.dialect.map(|dialect| dialect.declarations(tools.iter().copied()));
+        let tools = match (&self.name, &mapped) {
+            (Some(name), Some(mapped)) => vec![named(name, mapped.iter())?],
+            (Some(name), None) => vec![named(name, workspace.gate.declarations())?],
+            (None, Some(mapped)) => mapped.iter().collect(),
+            (None, None) => tools,
         };
         match self.format {
             Some(format) => {
@@ -67,7 +74,7 @@ impl ToolsArgs {
     }
 }
 
-impl From<DefinitionFormat> for toolgate_dialects::Dialect {
+impl From<DefinitionFormat> for toolgate_dialects::DefinitionFormat {
     fn from(format: DefinitionFormat) -> Self {
         match format {
             DefinitionFormat::Openai => Self::OpenAi,
@@ -77,8 +84,8 @@ impl From<DefinitionFormat> for toolgate_dialects::Dialect {
     }
 }
 
-fn named<'a>(name: &str, workspace: &'a Workspace) -> Result<&'a Declaration> {
-    let found = workspace.gate.declarations().find(|tool| tool.name == name);
+fn named<'a>(name: &str, mut known: impl Iterator<Item = &'a Declaration>) -> Result<&'a Declaration> {
+    let found = known.find(|tool| tool.name == name);
     found.with_context(|| format!("there is no tool `{name}`; `toolgate tools --all` lists them"))
 }
 

@@ -15,6 +15,7 @@ mod chat;
 mod closed_pipes;
 mod commands;
 mod config;
+mod dialects;
 mod grants;
 mod http;
 mod inbox;

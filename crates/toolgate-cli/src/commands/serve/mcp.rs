@@ -6,12 +6,14 @@ use anyhow::Result;
 use axum::Router;
 use clap::Args;
 use toolgate_contract::CancellationToken;
+use toolgate_dialects::Dialect;
 use toolgate_mcp::{McpOptions, McpServer};
 use toolgate_workspace::Workspace;
 
 use super::limits::ServerLimitArgs;
 use super::{stop_on_signal, tool_sets};
 use crate::commands::Invocation;
+use crate::commands::dialects::find_dialect;
 use crate::exit::Exit;
 use crate::workspace::{open_workspace, with_attach_socket};
 
@@ -24,6 +26,9 @@ pub(crate) struct McpServerArgs {
     /// Offer only these tools over MCP, by name or by set: `reading`, `files`, `all`.
     #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
     tools: Vec<String>,
+    /// Offer the tools over MCP under the names that a client's model knows; `toolgate dialects` lists them.
+    #[arg(long, value_name = "NAME", value_parser = find_dialect)]
+    dialect: Option<&'static Dialect>,
 }
 
 impl McpServerArgs {
@@ -35,7 +40,10 @@ impl McpServerArgs {
     pub(super) fn run(self, invocation: &Invocation) -> Result<Exit> {
         let workspace = Arc::new(open_workspace(&invocation.location)?);
         let ceilings = tool_sets::ceilings(&self.tools, workspace.gate.declarations())?;
-        let server = McpServer::new(Arc::clone(&workspace), McpOptions { ceilings, ..McpOptions::default() })?;
+        let server = McpServer::new(
+            Arc::clone(&workspace),
+            McpOptions { ceilings, dialect: self.dialect, ..McpOptions::default() },
+        )?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         runtime.block_on(async {
             stop_with(&server, stop_on_signal());
@@ -58,6 +66,7 @@ impl McpServerArgs {
             max_message_bytes: limits.max_body_bytes,
             max_requests: limits.max_calls_per_session,
             ceilings: tool_sets::ceilings(&self.tools, workspace.gate.declarations())?,
+            dialect: self.dialect,
             is_preauthenticated: true,
             ..McpOptions::default()
         };

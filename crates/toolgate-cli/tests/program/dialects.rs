@@ -1,0 +1,198 @@
+//! The same tools in clients' own words: names, arguments, results and errors, over MCP and from the shell.
+
+use serde_json::{Value, json};
+use toolgate_testkit::mcp::McpClient;
+
+use crate::mcp::client;
+use crate::world::World;
+
+fn speaking(world: &World, dialect: &str) -> McpClient {
+    let mut client = client::start(world, &["--dialect", dialect], false, json!({}));
+    client.initialize();
+    client
+}
+
+/// What the model reads, and whether it is marked as an error.
+fn said(client: &mut McpClient, tool: &str, args: Value) -> (String, bool) {
+    let result = client.call(tool, args);
+    (result["content"][0]["text"].as_str().unwrap_or_default().to_owned(), result["isError"] == true)
+}
+
+fn ok(text: &str) -> (String, bool) {
+    (text.to_owned(), false)
+}
+
+#[test]
+fn claude_reads_edits_searches_and_runs_in_its_own_words() {
+    let world = World::new().file("src/main.rs", "fn main() {}\n").file("empty", "");
+    let home = world.workspace().canonicalize().unwrap().display().to_string();
+    let at = |path: &str| format!("{home}/{path}");
+    let mut client = speaking(&world, "claude");
+    let list = client.ask("tools/list", json!({}));
+    let names: Vec<&str> =
+        list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"Read") && names.contains(&"artifact") && !names.contains(&"read"), "{names:?}");
+    let mut call = |tool: &str, args: Value| said(&mut client, tool, args);
+    let hello = at("hello.txt");
+    assert_eq!(call("Read", json!({ "file_path": hello })), ok("1\thello\n2\tworld\n3\t"));
+    assert_eq!(call("Read", json!({ "file_path": hello, "offset": 2, "limit": 1 })), ok("2\tworld"));
+    assert_eq!(
+        call("Read", json!({ "file_path": hello, "offset": 99 })).0,
+        "<system-reminder>Warning: the file exists but is shorter than the provided offset (99). The file has 3 lines.\
+         </system-reminder>"
+    );
+    assert!(call("Read", json!({ "file_path": at("empty") })).0.contains("contents are empty"));
+    let edit = json!({ "file_path": hello, "old_string": "world", "new_string": "moon" });
+    assert_eq!(call("Edit", edit), ok(&format!("The file {hello} has been updated successfully.")));
+    assert_eq!(world.read("hello.txt"), "hello\nmoon\n");
+    assert_eq!(call("Glob", json!({ "pattern": "**/*.rs" })), ok("src/main.rs"));
+    assert_eq!(call("Grep", json!({ "pattern": "main" })), ok("Found 1 file\nsrc/main.rs"));
+    let content = json!({ "pattern": "fn", "output_mode": "content" });
+    assert_eq!(call("Grep", content), ok("src/main.rs:1:fn main() {}"));
+    assert_eq!(call("Bash", json!({ "command": "echo hi" })), ok("hi"));
+    assert_eq!(call("Bash", json!({ "command": "true" })), ok("(Bash completed with no output)"));
+    assert_eq!(call("Bash", json!({ "command": "echo no; exit 3" })), ("Exit code 3\nno".into(), true));
+    assert_eq!(call("Bash", json!({ "command": "cd src && ls" })), ok("main.rs"));
+    assert_eq!(call("Bash", json!({ "command": "ls" })), ok("main.rs"), "the directory stays");
+    let (text, _) = call("Write", json!({ "file_path": at("new.txt"), "content": "new\n" }));
+    assert!(text.starts_with(&format!("File created successfully at: {}", at("new.txt"))), "{text}");
+    assert_eq!(world.read("new.txt"), "new\n");
+}
+
+#[test]
+fn claude_is_told_of_faults_in_its_own_words_with_what_to_do_next() {
+    let world = World::new().file(".env", "TOKEN=1\n");
+    let mut client = speaking(&world, "claude");
+    let home = world.workspace().canonicalize().unwrap().display().to_string();
+    let mut error = |tool: &str, args: Value| {
+        let (text, is_error) = said(&mut client, tool, args);
+        assert!(is_error, "{text}");
+        text
+    };
+    assert_eq!(error("Reed", json!({})), "<tool_use_error>Error: No such tool available: Reed</tool_use_error>");
+    assert_eq!(
+        error("read", json!({ "path": "hello.txt" })),
+        "<tool_use_error>Error: No such tool available: read</tool_use_error>"
+    );
+    assert_eq!(
+        error("Bash", json!({ "cmd": "ls" })),
+        "<tool_use_error>InputValidationError: Bash failed due to the following issues:\nThe required parameter `command` is \
+         missing\nAn unexpected parameter `cmd` was provided</tool_use_error>"
+    );
+    let missing = error("Read", json!({ "file_path": format!("{home}/none") }));
+    assert!(
+        missing.starts_with(&format!("File does not exist. Note: your current working directory is {home}.")),
+        "{missing}"
+    );
+    let no_match = json!({ "file_path": "hello.txt", "old_string": "1\thello", "new_string": "x" });
+    let no_match = error("Edit", no_match);
+    assert!(no_match.contains("String to replace not found in file.\nString: 1\thello"), "{no_match}");
+    assert!(no_match.contains("line numbers that Read shows aren't part"), "{no_match}");
+    let secret = error("Read", json!({ "file_path": format!("{home}/.env") }));
+    assert!(secret.contains("denied by your permission settings"), "{secret}");
+    let mask = error("Edit", json!({ "file_path": "hello.txt", "old_string": "***REDACTED***", "new_string": "x" }));
+    assert!(mask.contains("a secret that you weren't shown"), "{mask}");
+    let timeout = error("Bash", json!({ "command": "ls", "timeout": 700_000 }));
+    assert!(timeout.contains("run_in_background"), "{timeout}");
+    assert_eq!(client.end(), 0);
+    let record = world.run(&["runs", "show", "last", "--json"]);
+    assert!(record.out.contains("request.refused") && record.out.contains("claude Reed"), "{record:?}");
+}
+
+#[test]
+fn older_claude_has_to_read_a_file_before_it_changes_it() {
+    let world = World::new();
+    let mut client = speaking(&world, "claude-2.0");
+    let unread = "<tool_use_error>File has not been read yet. Read it first before writing to it.</tool_use_error>";
+    let write = json!({ "file_path": "hello.txt", "content": "x" });
+    let (text, is_error) = said(&mut client, "Write", write.clone());
+    assert!(text.starts_with(unread) && is_error, "{text}");
+    assert_eq!(world.read("hello.txt"), "hello\nworld\n");
+    assert_eq!(
+        said(&mut client, "Read", json!({ "file_path": "hello.txt" })),
+        ok("     1→hello\n     2→world\n     3→")
+    );
+    world.put(&world.workspace().join("hello.txt"), "a person's\n");
+    let (text, is_error) = said(&mut client, "Write", write.clone());
+    assert!(text.starts_with("File has been modified since read") && is_error, "{text}");
+    said(&mut client, "Read", json!({ "file_path": "hello.txt" }));
+    let (text, is_error) = said(&mut client, "Write", write);
+    assert!(text.contains("has been updated successfully") && !is_error, "{text}");
+    let (text, _) = said(&mut client, "Write", json!({ "file_path": "new/file.txt", "content": "x" }));
+    assert!(text.starts_with("File created successfully at:"), "{text}");
+}
+
+#[test]
+fn codex_runs_patches_and_plans_in_its_own_words() {
+    let world = World::new();
+    let mut client = speaking(&world, "codex");
+    let (text, is_error) = said(&mut client, "exec_command", json!({ "cmd": "echo hi; exit 3", "unknown": 1 }));
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(!is_error && lines[0].starts_with("Chunk ID: ") && lines[1].starts_with("Wall time: "), "{text}");
+    assert_eq!(lines[2..], ["Process exited with code 3", "Original token count: 1", "Output:", "hi"]);
+    let patch =
+        "*** Begin Patch\n*** Add File: n.txt\n+new\n*** Update File: hello.txt\n@@\n-world\n+moon\n*** End Patch\n";
+    let expected =
+        "Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess. Updated the following files:\nA n.txt\nM hello.txt\n";
+    assert_eq!(said(&mut client, "apply_patch", json!({ "input": patch })), ok(expected));
+    assert_eq!((world.read("n.txt"), world.read("hello.txt")), ("new\n".into(), "hello\nmoon\n".into()));
+    let heredoc = format!(
+        "apply_patch <<'EOF'\n{}EOF\n",
+        patch.replace("n.txt", "m.txt").replace("-world\n+moon", "-moon\n+sun")
+    );
+    let (text, _) = said(&mut client, "exec_command", json!({ "cmd": heredoc }));
+    assert!(text.contains("Success. Updated the following files:\nA m.txt"), "{text}");
+    let (text, _) = said(&mut client, "exec_command", json!({ "cmd": "sleep 100", "yield_time_ms": 250 }));
+    assert!(text.contains("Process running with session ID 1"), "{text}");
+    let plan = json!({ "plan": [{ "step": "a", "status": "in_progress" }] });
+    assert_eq!(said(&mut client, "update_plan", plan), ok("Plan updated"));
+    let mut error = |tool: &str, args: Value| said(&mut client, tool, args).0;
+    assert_eq!(error("shell", json!({ "command": ["ls"] })), "unsupported call: shell");
+    assert_eq!(error("exec_command", json!({})), "failed to parse function arguments: missing field `cmd`");
+    assert!(error("write_stdin", json!({ "session_id": 7 })).starts_with("write_stdin failed: Unknown process id 7"));
+    assert!(error("apply_patch", json!({ "input": "nothing" })).starts_with("apply_patch verification failed: "));
+    assert!(error("exec_command", json!({ "cmd": "git push --force" })).contains("Rejected("));
+}
+
+#[test]
+fn codex_of_january_has_its_file_tools_and_both_forms_of_a_command() {
+    let world = World::new().file("src/deep/x.rs", "x\n");
+    let home = world.workspace().canonicalize().unwrap().display().to_string();
+    let mut client = speaking(&world, "codex-2026-01");
+    let mut call = |tool: &str, args: Value| said(&mut client, tool, args);
+    for name in ["shell", "container.exec", "local_shell"] {
+        let (text, _) = call(name, json!({ "command": ["bash", "-lc", "echo hi; exit 3"] }));
+        let output: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((&output["output"], &output["metadata"]["exit_code"]), (&json!("hi\n"), &json!(3)), "{text}");
+    }
+    let (text, _) = call("shell_command", json!({ "command": "echo hi" }));
+    assert!(text.starts_with("Exit code: 0\nWall time: ") && text.ends_with("seconds\nOutput:\nhi\n"), "{text}");
+    assert_eq!(call("read_file", json!({ "file_path": format!("{home}/hello.txt") })), ok("L1: hello\nL2: world"));
+    let (text, is_error) = call("read_file", json!({ "file_path": "hello.txt" }));
+    assert!(text.starts_with("file_path must be an absolute path") && is_error, "{text}");
+    let listed = ok(&format!("Absolute path: {home}\nhello.txt\nsrc/\n  deep/"));
+    assert_eq!(call("list_dir", json!({ "dir_path": home })), listed);
+    assert_eq!(call("grep_files", json!({ "pattern": "hello" })), ok(&format!("{home}/hello.txt")));
+    assert_eq!(call("grep_files", json!({ "pattern": "nowhere" })), ("No matches found.".into(), true));
+}
+
+#[test]
+fn dialects_are_listed_declared_and_called_from_the_shell() {
+    let world = World::new();
+    let said = world.run(&["dialects"]);
+    assert!(said.out.contains("claude-2.0") && said.out.contains("exec_command"), "{said:?}");
+    let said = world.run(&["tools", "--dialect", "claude", "--format", "anthropic", "--json"]);
+    let tools: Value = serde_json::from_str(&said.out).unwrap();
+    let read = tools.as_array().unwrap().iter().find(|tool| tool["name"] == "Read").unwrap();
+    assert_eq!(read["input_schema"]["required"], json!(["file_path"]));
+    assert_eq!(read["input_schema"]["additionalProperties"], json!(false));
+    let said = world.run(&["tools", "--dialect", "codex", "--format", "openai", "--json"]);
+    assert!(said.out.contains(r#""type":"custom""#) && said.out.contains("*** Begin Patch"), "{said:?}");
+    let said = world.run(&["call", "--dialect", "claude", "Read", r#"{"file_path":"hello.txt"}"#]);
+    assert_eq!((said.code, said.out.as_str()), (0, "1\thello\n2\tworld\n3\t\n"), "{said:?}");
+    let patch = json!("*** Begin Patch\n*** Delete File: hello.txt\n*** End Patch\n").to_string();
+    let said = world.run(&["--preset", "full", "call", "--dialect", "codex", "apply_patch", &patch]);
+    assert!(said.out.contains("D hello.txt"), "{said:?}");
+    let said = world.run(&["call", "--dialect", "clod", "Read", "{}"]);
+    assert!(said.code == 2 && said.err.contains("there are claude, claude-2.0, codex"), "{said:?}");
+}

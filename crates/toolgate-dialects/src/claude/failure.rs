@@ -1,0 +1,87 @@
+//! How Claude Code says that a call failed.
+
+use serde_json::Value;
+use toolgate_contract::{ErrorCode, ToolError};
+
+use crate::dialect::{EnterFault, FailedCall, ShownResult};
+use crate::numbered::has_line_numbers;
+use crate::parameter::ArgumentFault;
+
+pub(super) fn failure(failed: &FailedCall<'_>) -> ShownResult {
+    ShownResult::error(match failed.fault {
+        EnterFault::UnknownTool => use_error(&format!("Error: No such tool available: {}", failed.tool)),
+        EnterFault::Arguments(faults) => {
+            let issues = if faults.len() == 1 { "issue" } else { "issues" };
+            let lines: Vec<String> = faults.iter().map(fault).collect();
+            let tool = failed.tool;
+            use_error(&format!(
+                "InputValidationError: {tool} failed due to the following {issues}:\n{}",
+                lines.join("\n")
+            ))
+        }
+        EnterFault::Refused(error) => refused(failed, error),
+    })
+}
+
+fn use_error(text: &str) -> String {
+    format!("<tool_use_error>{text}</tool_use_error>")
+}
+
+fn fault(fault: &ArgumentFault) -> String {
+    match fault {
+        ArgumentFault::Missing { at } => format!("The required parameter `{at}` is missing"),
+        ArgumentFault::Unexpected { at } => format!("An unexpected parameter `{at}` was provided"),
+        ArgumentFault::Wrong { at, expected, given } => {
+            format!("The parameter `{at}` type is expected as `{expected}` but provided as `{given}`")
+        }
+    }
+}
+
+fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
+    let message = &error.message;
+    match error.code {
+        ErrorCode::NotFound if is_file(failed) => {
+            format!("File does not exist. Note: your current working directory is {}.", failed.memory.absolute(&failed.memory.directory))
+        }
+        ErrorCode::NotAFile => format!("EISDIR: illegal operation on a directory, read '{}'", text(failed, "file_path")),
+        ErrorCode::NoMatch => {
+            let old = text(failed, "old_string");
+            let copied = if has_line_numbers(old) { "\nThe line numbers that Read shows aren't part of the file: leave them out." } else { "" };
+            use_error(&format!("String to replace not found in file.\nString: {old}{copied}"))
+        }
+        ErrorCode::AmbiguousMatch => use_error(&format!("{message}\nString: {}", text(failed, "old_string"))),
+        ErrorCode::StaleFile if is_unread(error) => use_error(message),
+        ErrorCode::StaleFile => {
+            "File has been modified since read, either by the user or by a linter. Read it again before attempting to write it."
+                .to_owned()
+        }
+        ErrorCode::ApprovalRequired => {
+            format!("Claude requested permissions to use {}, but you haven't granted it yet.\n{message}", failed.tool)
+        }
+        ErrorCode::ApprovalDenied => format!("The user doesn't want to proceed with this tool use. {message}"),
+        ErrorCode::SensitivePath | ErrorCode::PathOutsideWorkspace if is_file(failed) => {
+            use_error(&format!("File is in a directory that is denied by your permission settings.\n{message}"))
+        }
+        code if code.class() == toolgate_contract::ErrorClass::Policy => {
+            let command = match text(failed, "command") {
+                "" => String::new(),
+                command => format!(" with command {command}"),
+            };
+            format!("Permission to use {}{command} has been denied.\n{message}", failed.tool)
+        }
+        ErrorCode::InvalidArgs => use_error(&format!("InputValidationError: {message}")),
+        _ => message.clone(),
+    }
+}
+
+fn is_file(failed: &FailedCall<'_>) -> bool {
+    failed.args.get("file_path").is_some()
+}
+
+fn is_unread(error: &ToolError) -> bool {
+    error.details.as_ref().is_some_and(|details| details["unread"] == true)
+}
+
+fn text<'a>(failed: &'a FailedCall<'_>, name: &str) -> &'a str {
+    failed.args.get(name).and_then(Value::as_str).unwrap_or_default()
+}

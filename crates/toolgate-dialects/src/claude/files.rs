@@ -1,0 +1,248 @@
+//! Reading and changing files.
+
+use serde_json::json;
+use toolgate_contract::{ErrorCode, Reply, ToolError};
+
+use super::{EDIT, FILE_PATH};
+use crate::dialect::{EnterFault, NativeCall, NextCall, Returned, ShownResult};
+use crate::memory::DialectMemory;
+use crate::numbered::{numbered, with_final_line};
+use crate::parameter::ParameterKind::Objects;
+use crate::parameter::{Arguments, Parameter};
+use crate::redaction::refuse_mask;
+
+/// Lines that are read where the model says nothing.
+const MOST_LINES: i64 = 2000;
+
+pub(super) const EDIT_FILE: &[Parameter] = &[FILE_PATH, EDIT[0], EDIT[1], EDIT[2]];
+pub(super) const MULTI_EDIT: &[Parameter] =
+    &[FILE_PATH, Parameter::required("edits", Objects(EDIT), "The replacements, each on the result of the one before")];
+
+pub(super) fn enter_read(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    if args.text("pages").is_some() {
+        return Err(ToolError::invalid_args("Pages of a PDF can't be read here.").into());
+    }
+    // The model counts lines from 1 and sends 0 for the beginning.
+    let (offset, limit) = (args.integer("offset").unwrap_or(1).max(1), args.integer("limit").unwrap_or(MOST_LINES));
+    let path = memory.native(args.word("file_path"));
+    Ok(NativeCall::new("read", json!({ "path": path, "offset": offset, "limit": limit })))
+}
+
+pub(super) fn leave_read(returned: &mut Returned<'_>) -> ShownResult {
+    read(returned, &|number, line| format!("{number}\t{line}"))
+}
+
+pub(super) fn leave_read_2_0(returned: &mut Returned<'_>) -> ShownResult {
+    read(returned, &|number, line| format!("{number:>6}→{line}"))
+}
+
+fn read(returned: &mut Returned<'_>, prefixed: &dyn Fn(i64, &str) -> String) -> ShownResult {
+    remember(returned, "file_path");
+    let (content, start) = (returned.text("content").to_owned(), returned.number("start_line"));
+    if content.is_empty() && returned.number("bytes") == 0 {
+        return ShownResult::ok(reminder("Warning: the file exists but the contents are empty."));
+    }
+    if content.is_empty() {
+        let (offset, total) = (returned.args.integer("offset").unwrap_or(1), returned.number("total_lines") + 1);
+        return ShownResult::ok(reminder(&format!(
+            "Warning: the file exists but is shorter than the provided offset ({offset}). The file has {total} lines."
+        )));
+    }
+    let is_end = !returned.field("has_more").as_bool().unwrap_or(false);
+    ShownResult::ok(numbered(&with_final_line(&content, is_end), start, prefixed))
+}
+
+fn reminder(text: &str) -> String {
+    format!("<system-reminder>{text}</system-reminder>")
+}
+
+/// Remembers the version that the model has seen, by the path that it named.
+fn remember(returned: &mut Returned<'_>, parameter: &str) {
+    let path = returned.memory.native(returned.args.word(parameter));
+    let sha256 = returned.text("sha256").to_owned();
+    if !sha256.is_empty() {
+        returned.memory.saw(&path, &sha256);
+    }
+}
+
+pub(super) fn enter_edit(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    let (old, new) = (args.word("old_string"), args.word("new_string"));
+    refuse_mask(&[old, new])?;
+    if old == new {
+        return Err(
+            ToolError::invalid_args("`old_string` and `new_string` are the same, so there is nothing to do.").into()
+        );
+    }
+    let path = memory.native(args.word("file_path"));
+    if old.is_empty() {
+        // An empty text to replace means a new file.
+        return Ok(if_missing(&path, |args, reply, memory| {
+            write_if_missing(args.word("new_string"), args, reply, memory)
+        }));
+    }
+    let args = json!({
+        "path": path, "find": old, "replace": new, "all": args.is("replace_all"), "expected_sha256": memory.seen(&path),
+    });
+    Ok(NativeCall::new("edit", args))
+}
+
+/// Older versions refuse to change what wasn't read.
+pub(super) fn enter_edit_read(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    require_read(args, memory)?;
+    enter_edit(args, memory)
+}
+
+pub(super) fn enter_multi_edit(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    let edits = args.objects("edits");
+    for edit in &edits {
+        refuse_mask(&[edit.word("old_string"), edit.word("new_string")])?;
+    }
+    let edits: Vec<_> = edits
+        .iter()
+        .map(|edit| json!({ "find": edit.word("old_string"), "replace": edit.word("new_string"), "all": edit.is("replace_all") }))
+        .collect();
+    let path = memory.native(args.word("file_path"));
+    Ok(NativeCall::new("edit", json!({ "path": path, "edits": edits, "expected_sha256": memory.seen(&path) })))
+}
+
+pub(super) fn enter_multi_edit_read(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    require_read(args, memory)?;
+    enter_multi_edit(args, memory)
+}
+
+fn require_read(args: &Arguments, memory: &DialectMemory) -> Result<(), EnterFault> {
+    if memory.seen(&memory.native(args.word("file_path"))).is_some() || args.text("old_string") == Some("") {
+        return Ok(());
+    }
+    Err(unread())
+}
+
+pub(super) fn leave_edit(returned: &mut Returned<'_>) -> ShownResult {
+    let path = edited(returned);
+    ShownResult::ok(
+        match returned.args.is("replace_all") {
+            true => format!("The file {path} has been updated. All occurrences were successfully replaced."),
+            false => format!("The file {path} has been updated successfully."),
+        } + &note(returned),
+    )
+}
+
+pub(super) fn leave_edit_2_0(returned: &mut Returned<'_>) -> ShownResult {
+    let path = edited(returned);
+    let snippet: String = returned
+        .text("diff")
+        .lines()
+        .skip_while(|line| !line.starts_with("@@"))
+        .filter(|line| line.starts_with([' ', '+']))
+        .map(|line| format!("{}\n", &line[1..]))
+        .collect();
+    let (start, numbered_line) = (returned.number("first_line"), |number, line: &str| format!("{number:>6}→{line}"));
+    let snippet = numbered(snippet.trim_end_matches('\n'), start.max(1), &numbered_line);
+    ShownResult::ok(format!(
+        "The file {path} has been updated. Here's the result of running `cat -n` on a snippet of the edited file:\n{snippet}{}",
+        note(returned)
+    ))
+}
+
+pub(super) fn leave_multi_edit(returned: &mut Returned<'_>) -> ShownResult {
+    let path = edited(returned);
+    let edits = returned.args.objects("edits");
+    let lines: Vec<String> = (1..)
+        .zip(&edits)
+        .map(|(number, edit)| {
+            format!("{number}. Replaced \"{}\" with \"{}\"", edit.word("old_string"), edit.word("new_string"))
+        })
+        .collect();
+    let count = edits.len();
+    let edits = if count == 1 { "edit" } else { "edits" };
+    ShownResult::ok(format!("Applied {count} {edits} to {path}:\n{}{}", lines.join("\n"), note(returned)))
+}
+
+/// Remembers the new version, and gives the path as the model knows it.
+fn edited(returned: &mut Returned<'_>) -> String {
+    remember(returned, "file_path");
+    returned.memory.absolute(&returned.memory.native(returned.args.word("file_path")))
+}
+
+/// What the native tool has to say about a match that wasn't exact.
+fn note(returned: &Returned<'_>) -> String {
+    let note = returned.text("note");
+    if note.is_empty() { String::new() } else { format!("\n{note}") }
+}
+
+pub(super) fn enter_write(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    refuse_mask(&[args.word("content")])?;
+    let path = memory.native(args.word("file_path"));
+    let args = json!({ "path": path, "content": args.word("content"), "mode": "overwrite", "expected_sha256": memory.seen(&path) });
+    Ok(NativeCall::new("write", args))
+}
+
+/// Older versions refuse to replace what wasn't read; a new file needs no look.
+pub(super) fn enter_write_read(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    let path = memory.native(args.word("file_path"));
+    if memory.seen(&path).is_some() {
+        return enter_write(args, memory);
+    }
+    refuse_mask(&[args.word("content")])?;
+    Ok(if_missing(&path, |args, reply, memory| write_if_missing(args.word("content"), args, reply, memory)))
+}
+
+/// Looks whether there is a file, and then decides. Only the workspace knows.
+fn if_missing(path: &str, then: NextCall) -> NativeCall {
+    NativeCall { then: Some(then), ..NativeCall::new("read", json!({ "path": path, "limit": 1 })) }
+}
+
+/// Writes a new file, if the look before found none.
+fn write_if_missing(
+    content: &str,
+    args: &Arguments,
+    reply: &Reply,
+    memory: &DialectMemory,
+) -> Result<Option<NativeCall>, EnterFault> {
+    match &reply.error {
+        Some(error) if error.code == ErrorCode::NotFound => {
+            let args = json!({ "path": memory.native(args.word("file_path")), "content": content });
+            Ok(Some(NativeCall::new("write", args)))
+        }
+        Some(_) => Ok(None),
+        None => Err(unread()),
+    }
+}
+
+fn unread() -> EnterFault {
+    let error = ToolError::new(ErrorCode::StaleFile, "File has not been read yet. Read it first before writing to it.");
+    EnterFault::Refused(error.with_details(json!({ "unread": true })))
+}
+
+pub(super) fn leave_write(returned: &mut Returned<'_>) -> ShownResult {
+    let shown = leave_write_2_0(returned);
+    ShownResult::ok(shown.text + " (file state is current in your context — no need to Read it back)")
+}
+
+pub(super) fn leave_write_2_0(returned: &mut Returned<'_>) -> ShownResult {
+    let path = edited(returned);
+    ShownResult::ok(match returned.text("operation") {
+        "created" => format!("File created successfully at: {path}"),
+        _ => format!("The file {path} has been updated successfully."),
+    })
+}
+
+pub(super) fn enter_ls(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    let (path, ignore) = (memory.native(args.word("path")), args.texts("ignore").unwrap_or_default());
+    Ok(NativeCall::new("list", json!({ "path": path, "recursive": true, "ignore": ignore })))
+}
+
+pub(super) fn leave_ls(returned: &mut Returned<'_>) -> ShownResult {
+    let base = returned.memory.native(returned.args.word("path"));
+    let base = if base == "." { String::new() } else { format!("{base}/") };
+    let mut text = format!("- {}/\n", returned.memory.absolute(base.trim_end_matches('/')));
+    for entry in returned.field("entries").as_array().into_iter().flatten() {
+        let path = entry["path"].as_str().unwrap_or_default();
+        let inner = path.strip_prefix(base.as_str()).unwrap_or(path);
+        let depth = inner.trim_end_matches('/').matches('/').count();
+        let name = inner.trim_end_matches('/').rsplit('/').next().unwrap_or(inner);
+        let slash = if entry["kind"] == "folder" || entry["kind"] == "directory" { "/" } else { "" };
+        text += &format!("{}- {name}{slash}\n", "  ".repeat(depth + 1));
+    }
+    ShownResult::ok(text)
+}

@@ -1,0 +1,154 @@
+//! Finding files and searching in them.
+
+use serde_json::{Value, json};
+
+use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
+use crate::memory::DialectMemory;
+use crate::parameter::Arguments;
+
+/// Files that a glob shows at most.
+const MOST_FILES: i64 = 100;
+/// Results of a search where the model says nothing.
+const DEFAULT_RESULTS: i64 = 250;
+/// The most results that a native call gives.
+const MOST_RESULTS: i64 = 1000;
+const CUT: &str = "(Results are truncated. Consider using a more specific path or pattern.)";
+
+pub(super) fn enter_glob(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    let path = args.text("path").map_or_else(|| start(memory), |path| memory.native(path));
+    let args = json!({
+        "pattern": args.word("pattern"), "path": path, "kind": "file", "order": "oldest", "limit": MOST_FILES, "gitignore": false,
+        "hidden": true,
+    });
+    Ok(NativeCall::new("find", args))
+}
+
+/// Where a search starts if no path is given: the shell's directory.
+fn start(memory: &DialectMemory) -> String {
+    if memory.directory.is_empty() { ".".to_owned() } else { memory.directory.clone() }
+}
+
+pub(super) fn leave_glob(returned: &mut Returned<'_>) -> ShownResult {
+    glob(returned, &|_, path| path.to_owned())
+}
+
+pub(super) fn leave_glob_absolute(returned: &mut Returned<'_>) -> ShownResult {
+    glob(returned, &|memory, path| memory.absolute(path))
+}
+
+fn glob(returned: &Returned<'_>, shown: &dyn Fn(&DialectMemory, &str) -> String) -> ShownResult {
+    let paths = texts(returned.field("paths"));
+    if paths.is_empty() {
+        return ShownResult::ok("No files found");
+    }
+    let mut lines: Vec<String> = paths.iter().map(|path| shown(returned.memory, path)).collect();
+    lines.extend(has_more(returned).then(|| CUT.to_owned()));
+    ShownResult::ok(lines.join("\n"))
+}
+
+fn has_more(returned: &Returned<'_>) -> bool {
+    returned.field("has_more").as_bool().unwrap_or(false)
+}
+
+fn texts(list: &Value) -> Vec<&str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+pub(super) fn enter_grep(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    let multiline = args.is("multiline");
+    // In this client a dot matches newlines where a match may span lines.
+    let pattern = if multiline { format!("(?s){}", args.word("pattern")) } else { args.word("pattern").to_owned() };
+    let mode = match args.text("output_mode") {
+        Some("content") => "matches",
+        Some("count") => "counts",
+        _ => "files",
+    };
+    let wanted = match args.integer("head_limit").unwrap_or(DEFAULT_RESULTS) {
+        0 => MOST_RESULTS,
+        limit => limit + args.integer("offset").unwrap_or(0),
+    };
+    let context = args.integer("-C").or(args.integer("context"));
+    let native = json!({
+        "pattern": pattern,
+        "path": args.text("path").map_or_else(|| start(memory), |path| memory.native(path)),
+        "glob": args.text("glob").map(|glob| vec![glob]),
+        "type": args.text("type").map(|kind| vec![kind]),
+        "ignore_case": args.is("-i"),
+        "multiline": multiline,
+        // Without a wish, the native tool would show some lines around few matches.
+        "context": context.or((mode == "matches" && args.integer("-A").or(args.integer("-B")).is_none()).then_some(0)),
+        "before": args.integer("-B"),
+        "after": args.integer("-A"),
+        "mode": mode,
+        "limit": wanted.min(MOST_RESULTS),
+        "hidden": true,
+    });
+    Ok(NativeCall::new("grep", native))
+}
+
+pub(super) fn leave_grep(returned: &mut Returned<'_>) -> ShownResult {
+    let (skip, limit) =
+        (returned.args.integer("offset").unwrap_or(0), returned.args.integer("head_limit").unwrap_or(DEFAULT_RESULTS));
+    let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+    let (text, is_cut) = match returned.args.text("output_mode") {
+        Some("content") => (content(returned, skip), has_more(returned)),
+        Some("count") => (counts(returned, skip), has_more(returned)),
+        _ => (files(returned, skip), has_more(returned)),
+    };
+    let page = if is_cut || skip > 0 {
+        format!("\n\n[Showing results with pagination = limit: {limit}, offset: {skip}]")
+    } else {
+        String::new()
+    };
+    ShownResult::ok(text + &page)
+}
+
+fn files(returned: &Returned<'_>, skip: usize) -> String {
+    let files: Vec<&str> = texts(returned.field("files")).into_iter().skip(skip).collect();
+    match files.len() {
+        0 => "No files found".to_owned(),
+        1 => format!("Found 1 file\n{}", files[0]),
+        count => format!("Found {count} files\n{}", files.join("\n")),
+    }
+}
+
+fn counts(returned: &Returned<'_>, skip: usize) -> String {
+    let counts: Vec<(&str, u64)> = returned
+        .field("counts")
+        .as_array()
+        .into_iter()
+        .flatten()
+        .skip(skip)
+        .map(|count| (count["path"].as_str().unwrap_or_default(), count["count"].as_u64().unwrap_or(0)))
+        .collect();
+    if counts.is_empty() {
+        return "No matches found".to_owned();
+    }
+    let total: u64 = counts.iter().map(|(_, count)| count).sum();
+    let lines: Vec<String> = counts.iter().map(|(path, count)| format!("{path}:{count}")).collect();
+    let (files, occurrences) = (counts.len(), if total == 1 { "occurrence" } else { "occurrences" });
+    let word = if files == 1 { "file" } else { "files" };
+    format!("{}\n\nFound {total} total {occurrences} across {files} {word}.", lines.join("\n"))
+}
+
+fn content(returned: &Returned<'_>, skip: usize) -> String {
+    let numbers = returned.args.flag("-n").unwrap_or(true);
+    let matches = returned.field("matches").as_array().cloned().unwrap_or_default();
+    let lines: Vec<String> = matches.iter().skip(skip).flat_map(|found| match_lines(found, numbers)).collect();
+    if lines.is_empty() { "No matches found".to_owned() } else { lines.join("\n") }
+}
+
+/// A match with the lines around it: `path:7:text`, and `path-6-text` for what is around it.
+fn match_lines(found: &Value, numbers: bool) -> Vec<String> {
+    let (path, first) = (found["path"].as_str().unwrap_or_default(), found["line"].as_i64().unwrap_or(1));
+    let shown = |mark: char, number: i64, text: &str| match numbers {
+        true => format!("{path}{mark}{number}{mark}{text}"),
+        false => format!("{path}{mark}{text}"),
+    };
+    let (before, after) = (texts(&found["before"]), texts(&found["after"]));
+    let matched: Vec<&str> = found["text"].as_str().unwrap_or_default().split('\n').collect();
+    let above = (first - before.len() as i64..).zip(&before).map(|(number, text)| shown('-', number, text));
+    let itself = (first..).zip(&matched).map(|(number, text)| shown(':', number, text));
+    let below = (first + matched.len() as i64..).zip(&after).map(|(number, text)| shown('-', number, text));
+    above.chain(itself).chain(below).collect()
+}

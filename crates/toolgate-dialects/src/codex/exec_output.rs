@@ -1,0 +1,57 @@
+//! What Codex shows of a command that ran or still runs.
+
+use crate::dialect::Returned;
+
+/// Output as it is shown: both streams, standard output first. Their order among each other isn't recorded.
+pub(super) fn both_streams(returned: &Returned<'_>) -> String {
+    let (mut output, errors) = (returned.text("stdout").to_owned(), returned.text("stderr"));
+    if !output.is_empty() && !output.ends_with('\n') && !errors.is_empty() {
+        output.push('\n');
+    }
+    output + errors + &notes(returned)
+}
+
+/// What the sandbox denied and what was kept aside, which the model has to know.
+fn notes(returned: &Returned<'_>) -> String {
+    let denied = returned.field("denied").as_array().into_iter().flatten();
+    let denied = denied.filter_map(|denied| denied["reason"].as_str().map(str::to_owned));
+    let changes = returned.field("changes");
+    let noted = changes["notes"].as_array().into_iter().flatten().filter_map(|note| note.as_str().map(str::to_owned));
+    let kept = changes["kept_aside"].as_array().into_iter().flatten().map(|kept| {
+        let text = |name: &str| kept[name].as_str().unwrap_or_default();
+        format!("`{}` was kept aside: {}.", text("path"), text("reason"))
+    });
+    denied.chain(noted).chain(kept).map(|note| format!("\n{note}\n")).collect()
+}
+
+/// Tokens of a text, roughly: a token has four bytes.
+fn tokens(bytes: u64) -> u64 {
+    bytes.div_ceil(4)
+}
+
+/// The form of `exec_command` and `write_stdin`: a head with the state, then the output.
+pub(super) fn chunk(returned: &Returned<'_>, state: &str) -> String {
+    let output = both_streams(returned);
+    let cut = returned.reply.truncated.as_ref().map_or(0, |cut| cut.bytes);
+    let count = tokens(output.len() as u64 + cut);
+    let id = chunk_id(&returned.reply.tool_call_id);
+    let warning = returned.artifact().map_or_else(String::new, |artifact| {
+        format!("Warning: truncated output (original token count: {count}); the artifact {artifact} has all of it\n")
+    });
+    format!(
+        "Chunk ID: {id}\nWall time: {:.4} seconds\n{state}\nOriginal token count: {count}\nOutput:\n{warning}{output}",
+        wall_time(returned)
+    )
+}
+
+/// Seconds that the command took.
+pub(super) fn wall_time(returned: &Returned<'_>) -> f64 {
+    let milliseconds = returned.field("duration_ms").as_u64().unwrap_or(returned.reply.duration_ms);
+    milliseconds as f64 / 1000.0
+}
+
+/// Six hexadecimal digits that name this piece of output.
+fn chunk_id(call: &str) -> String {
+    let digits: Vec<char> = call.chars().filter(char::is_ascii_hexdigit).collect();
+    digits[digits.len().saturating_sub(6)..].iter().collect()
+}

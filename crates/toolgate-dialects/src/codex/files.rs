@@ -1,0 +1,199 @@
+//! Patches, images, and the file tools of January 2026.
+
+use serde_json::{Value, json};
+use toolgate_contract::{ErrorCode, ToolError};
+
+use super::exec_output::wall_time;
+use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
+use crate::memory::DialectMemory;
+use crate::numbered::numbered;
+use crate::parameter::Arguments;
+use crate::redaction::refuse_mask;
+
+/// Letters of a line that are shown.
+const MOST_LETTERS: usize = 500;
+
+pub(super) fn enter_patch(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    refuse_mask(&[args.word("input")])?;
+    Ok(patch(args.word("input")))
+}
+
+/// The native call of a patch.
+pub(super) fn patch(text: &str) -> NativeCall {
+    NativeCall::new("patch", json!({ "patch": text }))
+}
+
+/// The patch of a command that does nothing but apply one: `apply_patch <<'EOF' … EOF`.
+pub(super) fn heredoc_patch(command: &str) -> Option<&str> {
+    let rest = command.trim().strip_prefix("apply_patch")?.trim_start().strip_prefix("<<")?;
+    let (word, body) = rest.split_once('\n')?;
+    let word = word.trim().trim_matches(['\'', '"']);
+    let body = body.trim_end().strip_suffix(word).filter(|_| !word.is_empty())?;
+    (body.ends_with('\n') && !body.lines().any(|line| line == word)).then_some(body)
+}
+
+pub(super) fn leave_patch(returned: &mut Returned<'_>) -> ShownResult {
+    ShownResult::ok(patched(returned))
+}
+
+/// What a patch did: one line for each file.
+pub(super) fn patched(returned: &Returned<'_>) -> String {
+    let mut text = format!(
+        "Exit code: 0\nWall time: {:.0} seconds\nOutput:\nSuccess. Updated the following files:\n",
+        wall_time(returned)
+    );
+    for result in returned.field("results").as_array().into_iter().flatten() {
+        let letter = match result["operation"].as_str() {
+            Some("added" | "created" | "add") => 'A',
+            Some("deleted" | "delete") => 'D',
+            _ => 'M',
+        };
+        text += &format!("{letter} {}\n", result["path"].as_str().unwrap_or_default());
+        text.extend(result["note"].as_str().map(|note| format!("{note}\n")));
+    }
+    text
+}
+
+pub(super) fn enter_image(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    Ok(NativeCall::new("image", json!({ "path": memory.native(args.word("path")) })))
+}
+
+pub(super) fn leave_image(_: &mut Returned<'_>) -> ShownResult {
+    ShownResult::ok("attached local image path")
+}
+
+fn absolute(args: &Arguments, name: &str) -> Result<(), EnterFault> {
+    match args.word(name).starts_with('/') {
+        true => Ok(()),
+        false => Err(ToolError::invalid_args(format!("{name} must be an absolute path")).into()),
+    }
+}
+
+fn at_least_one(args: &Arguments, name: &str, default: i64, message: &str) -> Result<i64, EnterFault> {
+    let given = args.integer(name).unwrap_or(default);
+    if given < 1 { Err(ToolError::invalid_args(message).into()) } else { Ok(given) }
+}
+
+pub(super) fn enter_read(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    absolute(args, "file_path")?;
+    if args.text("mode") == Some("indentation") {
+        return Err(ToolError::invalid_args("The mode `indentation` isn't here; use `slice`.").into());
+    }
+    let offset = at_least_one(args, "offset", 1, "offset must be a 1-indexed line number")?;
+    let limit = at_least_one(args, "limit", 2000, "limit must be greater than zero")?;
+    let path = memory.native(args.word("file_path"));
+    Ok(NativeCall::new("read", json!({ "path": path, "offset": offset, "limit": limit })))
+}
+
+pub(super) fn leave_read(returned: &mut Returned<'_>) -> ShownResult {
+    let content = returned.text("content");
+    if content.is_empty() && returned.args.integer("offset").unwrap_or(1) > 1 {
+        return ShownResult::error("offset exceeds file length");
+    }
+    let content = content.strip_suffix('\n').unwrap_or(content);
+    let cut = |line: &str| line.trim_end_matches('\r').chars().take(MOST_LETTERS).collect::<String>();
+    ShownResult::ok(numbered(content, returned.number("start_line"), &|number, line| {
+        format!("L{number}: {}", cut(line))
+    }))
+}
+
+pub(super) fn enter_list(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    absolute(args, "dir_path")?;
+    at_least_one(args, "offset", 1, "offset must be a 1-indexed entry number")?;
+    at_least_one(args, "limit", 25, "limit must be greater than zero")?;
+    at_least_one(args, "depth", 2, "depth must be greater than zero")?;
+    let call =
+        json!({ "path": memory.native(args.word("dir_path")), "recursive": args.integer("depth").unwrap_or(2) > 1 });
+    Ok(NativeCall::new("list", call))
+}
+
+pub(super) fn leave_list(returned: &mut Returned<'_>) -> ShownResult {
+    let base = returned.memory.native(returned.args.word("dir_path"));
+    let number =
+        |name: &str, default: i64| usize::try_from(returned.args.integer(name).unwrap_or(default)).unwrap_or(1);
+    let (offset, limit, depth) = (number("offset", 1), number("limit", 25), number("depth", 2));
+    let inner = |entry: &Value| {
+        let path = entry["path"].as_str().unwrap_or_default();
+        path.strip_prefix(base.as_str()).unwrap_or(path).trim_start_matches('/').to_owned()
+    };
+    let entries: Vec<(String, &Value)> = returned
+        .field("entries")
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|entry| (inner(entry), entry))
+        .filter(|(path, _)| path.trim_end_matches('/').matches('/').count() < depth)
+        .collect();
+    if offset > entries.len().max(1) {
+        return ShownResult::error("offset exceeds directory entry count");
+    }
+    let mut lines = vec![format!("Absolute path: {}", returned.memory.absolute(&base))];
+    lines.extend(entries.iter().skip(offset - 1).take(limit).map(|(path, entry)| entry_line(path, entry)));
+    let is_cut = entries.len() > offset - 1 + limit || returned.field("has_more").as_bool() == Some(true);
+    lines.extend(is_cut.then(|| format!("More than {limit} entries found")));
+    ShownResult::ok(lines.join("\n"))
+}
+
+/// An entry, two spaces a level, with a mark for what it is.
+fn entry_line(path: &str, entry: &Value) -> String {
+    let path = path.trim_end_matches('/');
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let mark = match entry["kind"].as_str() {
+        Some("folder") => "/",
+        Some("link") => "@",
+        Some("file") => "",
+        _ => "?",
+    };
+    format!("{}{name}{mark}", "  ".repeat(path.matches('/').count()))
+}
+
+pub(super) fn enter_grep(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    let limit = at_least_one(args, "limit", 100, "limit must be greater than zero")?;
+    let call = json!({
+        "pattern": args.word("pattern"),
+        "path": args.text("path").map_or_else(|| ".".to_owned(), |path| memory.native(path)),
+        "glob": args.text("include").map(|glob| vec![glob]),
+        "mode": "files",
+        "order": "newest",
+        "limit": limit.min(1000),
+    });
+    Ok(NativeCall::new("grep", call))
+}
+
+pub(super) fn leave_grep(returned: &mut Returned<'_>) -> ShownResult {
+    let files: Vec<String> = returned
+        .field("files")
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|file| Some(returned.memory.absolute(file.as_str()?)))
+        .collect();
+    if files.is_empty() { ShownResult::error("No matches found.") } else { ShownResult::ok(files.join("\n")) }
+}
+
+/// Whether an error is about the file itself.
+pub(super) fn is_missing(code: ErrorCode) -> bool {
+    code == ErrorCode::NotFound
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_only_applies_a_patch_is_that_patch() {
+        let patch = "*** Begin Patch\n*** Delete File: a\n*** End Patch\n";
+        for word in ["EOF", "'EOF'", "\"EOF\"", "PATCH"] {
+            let plain = word.trim_matches(['\'', '"']);
+            assert_eq!(heredoc_patch(&format!("apply_patch <<{word}\n{patch}{plain}\n")), Some(patch), "{word}");
+        }
+        for command in [
+            "apply_patch",
+            "apply_patch <<EOF\nx\nEOF\nrm -rf a\nEOF",
+            "cd a && apply_patch <<E\nx\nE",
+            "apply_patch <<E\nx\nF",
+        ] {
+            assert_eq!(heredoc_patch(command), None, "{command}");
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! A dialect: the same abilities under the names, arguments and results that a model already knows. It is data and two pure
+//! functions around the one path: [`Dialect::enter`] makes a native call of what a model asked for, and [`Dialect::leave`] says
+//! the reply in the model's own terms. A dialect never sees the gate, so it can't reach around it.
+
+use serde_json::{Value, json};
+use toolgate_contract::{Reply, Right, ToolError};
+
+use crate::memory::DialectMemory;
+use crate::parameter::{ArgumentFault, Arguments, Parameter, schema};
+
+/// The same abilities in the words of one client.
+#[derive(Debug)]
+pub struct Dialect {
+    /// Its name, as people choose it.
+    pub name: &'static str,
+    /// Whose words they are.
+    pub about: &'static str,
+    /// Its tools.
+    pub tools: &'static [DialectTool],
+    /// Whether its tools refuse arguments that they don't know.
+    pub is_closed: bool,
+    /// Arguments that every tool of it takes and that change nothing here.
+    pub ignored: &'static [&'static str],
+    /// How it says that a call failed.
+    pub failure: fn(&FailedCall<'_>) -> ShownResult,
+}
+
+/// A tool of a dialect.
+#[derive(Debug)]
+pub struct DialectTool {
+    /// The name that the model knows.
+    pub name: &'static str,
+    /// Other names for it.
+    pub aliases: &'static [&'static str],
+    /// The native tool that does the work. Where policy doesn't offer that one, this one isn't offered either.
+    pub native: &'static str,
+    /// What it does, for the model.
+    pub about: &'static str,
+    /// What it takes.
+    pub parameters: &'static [Parameter],
+    /// The parameter that takes a call's free text, and its grammar, if the tool is called with free text instead of arguments.
+    pub free_text: Option<(&'static str, &'static str)>,
+    /// Makes the native call.
+    pub enter: Enter,
+    /// Says what came of it. Failures aren't its business.
+    pub leave: Leave,
+}
+
+/// Makes the native call of a tool.
+pub type Enter = fn(&Arguments, &DialectMemory) -> Result<NativeCall, EnterFault>;
+/// Says what came of a tool's call.
+pub type Leave = fn(&mut Returned<'_>) -> ShownResult;
+
+/// A call as the gate takes it.
+#[derive(Debug, Clone)]
+pub struct NativeCall {
+    /// The native tool.
+    pub tool: &'static str,
+    /// Its arguments.
+    pub args: Value,
+    /// Rights beyond those that the tool declares. They are asked for, never given by themselves.
+    pub requested: Vec<Right>,
+    /// Why the model makes the call, for the person who may be asked.
+    pub justification: Option<String>,
+    /// What to do after a reply before the result is shown: perhaps another call.
+    pub then: Option<NextCall>,
+}
+
+/// Decides, by a reply, whether another native call follows.
+pub type NextCall = fn(&Arguments, &Reply, &DialectMemory) -> Result<Option<NativeCall>, EnterFault>;
+
+impl NativeCall {
+    /// A call of a native tool. Arguments that are `null` are left out.
+    pub fn new(tool: &'static str, args: Value) -> Self {
+        let args = match args {
+            Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
+            other => other,
+        };
+        Self { tool, args, requested: Vec::new(), justification: None, then: None }
+    }
+}
+
+/// Why no native call can be made of what a model asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EnterFault {
+    /// The dialect has no such tool.
+    UnknownTool,
+    /// The arguments don't fit.
+    Arguments(Vec<ArgumentFault>),
+    /// Another reason, in the native words.
+    Refused(ToolError),
+}
+
+impl From<ToolError> for EnterFault {
+    fn from(error: ToolError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+/// A call on its way through the gate: what `leave` needs to know of it afterwards.
+#[derive(Debug, Clone)]
+pub struct EnteredCall {
+    /// The native call to make now.
+    pub native: NativeCall,
+    tool: &'static DialectTool,
+    args: Arguments,
+}
+
+/// A call that succeeded natively.
+pub struct Returned<'a> {
+    /// The arguments that the model sent.
+    pub args: &'a Arguments,
+    /// The native reply.
+    pub reply: &'a Reply,
+    /// The session's memory.
+    pub memory: &'a mut DialectMemory,
+}
+
+impl Returned<'_> {
+    /// A field of the payload.
+    pub fn field(&self, name: &str) -> &Value {
+        self.reply.payload.as_ref().and_then(|payload| payload.get(name)).unwrap_or(&Value::Null)
+    }
+
+    /// A text of the payload.
+    pub fn text(&self, name: &str) -> &str {
+        self.field(name).as_str().unwrap_or_default()
+    }
+
+    /// A number of the payload.
+    pub fn number(&self, name: &str) -> i64 {
+        self.field(name).as_i64().unwrap_or_default()
+    }
+
+    /// The handle of the stored output, if something was cut.
+    pub fn artifact(&self) -> Option<&str> {
+        self.reply.truncated.as_ref()?.artifact.as_deref()
+    }
+}
+
+/// A call that failed, natively or before.
+pub struct FailedCall<'a> {
+    /// The tool's name, as the model wrote it.
+    pub tool: &'a str,
+    /// The arguments as the model wrote them.
+    pub args: &'a Value,
+    /// Why.
+    pub fault: &'a EnterFault,
+    /// The names of the dialect's tools.
+    pub known: Vec<&'static str>,
+    /// The session's memory.
+    pub memory: &'a DialectMemory,
+}
+
+/// What the model gets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShownResult {
+    /// The text.
+    pub text: String,
+    /// Whether it is marked as an error.
+    pub is_error: bool,
+}
+
+impl ShownResult {
+    /// A success.
+    pub fn ok(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_error: false }
+    }
+
+    /// A failure.
+    pub fn error(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_error: true }
+    }
+}
+
+impl Dialect {
+    /// The tool of this name. Names are exact: some differ only in case.
+    pub fn tool(&self, name: &str) -> Option<&'static DialectTool> {
+        self.tools.iter().find(|tool| tool.name == name || tool.aliases.contains(&name))
+    }
+
+    /// The JSON Schema of a tool's arguments.
+    pub fn schema(&self, tool: &DialectTool) -> Value {
+        schema(tool.parameters, self.is_closed)
+    }
+
+    /// Makes a native call of what a model asked for.
+    pub fn enter(&self, name: &str, args: &Value, memory: &DialectMemory) -> Result<EnteredCall, EnterFault> {
+        let tool = self.tool(name).ok_or(EnterFault::UnknownTool)?;
+        // Free text where arguments were expected, and the reverse: the content says what is meant.
+        let free_text = args.as_str().zip(tool.free_text).map(|(text, (parameter, _))| json!({ parameter: text }));
+        let args = Arguments::read(free_text.as_ref().unwrap_or(args), tool.parameters, self.ignored, !self.is_closed)
+            .map_err(EnterFault::Arguments)?;
+        let native = (tool.enter)(&args, memory)?;
+        Ok(EnteredCall { native, tool, args })
+    }
+
+    /// The native call that follows this reply, if one does.
+    pub fn next(
+        &self,
+        entered: &EnteredCall,
+        reply: &Reply,
+        memory: &DialectMemory,
+    ) -> Result<Option<EnteredCall>, EnterFault> {
+        let Some(then) = entered.native.then else { return Ok(None) };
+        let next = then(&entered.args, reply, memory)?;
+        Ok(next.map(|native| EnteredCall { native, ..entered.clone() }))
+    }
+
+    /// Says what came of a call. The native hint of an error always follows in a line of its own, so that the model reads both
+    /// what it knows and what to do next.
+    pub fn leave(&self, entered: &EnteredCall, reply: &Reply, memory: &mut DialectMemory) -> ShownResult {
+        match &reply.error {
+            None => (entered.tool.leave)(&mut Returned { args: &entered.args, reply, memory }),
+            Some(error) => {
+                let args = Value::Object(entered.args.all());
+                self.fail(entered.tool.name, &args, &EnterFault::Refused(error.clone()), memory)
+            }
+        }
+    }
+
+    /// Says that a call failed.
+    pub fn fail(&self, tool: &str, args: &Value, fault: &EnterFault, memory: &DialectMemory) -> ShownResult {
+        let known = self.tools.iter().map(|tool| tool.name).collect();
+        let mut shown = (self.failure)(&FailedCall { tool, args, fault, known, memory });
+        if let EnterFault::Refused(ToolError { hint: Some(hint), .. }) = fault {
+            shown.text += &format!("\n{hint}");
+        }
+        shown
+    }
+}

@@ -1,0 +1,44 @@
+//! Lines with their numbers, as several clients show files.
+
+/// The text with a prefix on each line.
+pub(crate) fn numbered(text: &str, first: i64, prefixed: &dyn Fn(i64, &str) -> String) -> String {
+    let lines: Vec<String> = (first..).zip(text.split('\n')).map(|(number, line)| prefixed(number, line)).collect();
+    lines.join("\n")
+}
+
+/// A text for clients that count one more, empty line behind a final newline. Where the file goes on, there is none.
+pub(crate) fn with_final_line(text: &str, is_end: bool) -> &str {
+    if is_end { text } else { text.strip_suffix('\n').unwrap_or(text) }
+}
+
+/// Whether every line begins with a line number as some client shows it. Models copy such prefixes into the text to replace.
+pub(crate) fn has_line_numbers(text: &str) -> bool {
+    let is_numbered = |line: &str| {
+        let rest = line.trim_start().trim_start_matches(|letter: char| letter.is_ascii_digit());
+        rest.len() < line.trim_start().len() && ["→", "\t", ": "].iter().any(|mark| rest.starts_with(mark))
+    };
+    !text.is_empty() && text.lines().all(is_numbered)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_final_newline_shows_one_more_line_at_the_end_of_the_file_alone() {
+        let tabbed = |number: i64, line: &str| format!("{number}\t{line}");
+        assert_eq!(numbered(with_final_line("one\ntwo\n", true), 1, &tabbed), "1\tone\n2\ttwo\n3\t");
+        assert_eq!(numbered(with_final_line("one\ntwo\n", false), 1, &tabbed), "1\tone\n2\ttwo");
+        assert_eq!(numbered(with_final_line("one\r\ntwo", true), 7, &tabbed), "7\tone\r\n8\ttwo");
+    }
+
+    #[test]
+    fn copied_line_numbers_are_known() {
+        for text in ["1\tone", "     1→one\n     2→two", "1: one\n2: two"] {
+            assert!(has_line_numbers(text), "{text:?}");
+        }
+        for text in ["", "one", "1\tone\ntwo", "10 green bottles", "1:2"] {
+            assert!(!has_line_numbers(text), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What dialects have in common about commands: units of time, words, and the directory that a command leaves the shell in.
+
+/// Seconds for a limit in milliseconds, rounded up: a limit never gets shorter.
+pub(crate) fn seconds(milliseconds: i64) -> i64 {
+    milliseconds.div_euclid(1000) + i64::from(milliseconds.rem_euclid(1000) != 0)
+}
+
+/// Where a command that succeeded leaves the shell, relative to the workspace: `Some` if it begins with a plain `cd`, and an error
+/// if that leads out of the workspace. What a `cd` further on does isn't followed: only running it would tell.
+pub(crate) fn changed_directory(command: &str, current: &str) -> Option<Result<String, ()>> {
+    let rest = command.trim().strip_prefix("cd ")?;
+    let target = rest.split("&&").next()?.trim();
+    let is_plain = !target.is_empty()
+        && target.chars().all(|letter| letter.is_alphanumeric() || "/._-+@".contains(letter))
+        && !target.starts_with('-');
+    if !is_plain {
+        return None;
+    }
+    if target.starts_with('/') {
+        return Some(Err(()));
+    }
+    let mut names: Vec<&str> = current.split('/').filter(|name| !name.is_empty()).collect();
+    for name in target.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => {
+                if names.pop().is_none() {
+                    return Some(Err(()));
+                }
+            }
+            other => names.push(other),
+        }
+    }
+    Some(Ok(names.join("/")))
+}
+
+/// Words as one line for a shell. `bash -lc LINE` and `sh -c LINE` are the line itself, so that it is read as what it is.
+pub(crate) fn command_line(words: &[&str]) -> String {
+    if let [shell, flags, line] = words
+        && ["bash", "sh", "/bin/bash", "/bin/sh", "/usr/bin/bash"].contains(shell)
+        && ["-c", "-lc", "-cl"].contains(flags)
+    {
+        return (*line).to_owned();
+    }
+    words.iter().map(|word| toolgate_contract::quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_rounded_up() {
+        assert_eq!([1, 999, 1000, 1001, 120_000].map(seconds), [1, 1, 1, 2, 120]);
+    }
+
+    #[test]
+    fn a_plain_cd_stays_and_leads_out_of_no_workspace() {
+        let table: [(&str, &str, Option<Result<&str, ()>>); 10] = [
+            ("cd src", "", Some(Ok("src"))),
+            ("cd ../lib && ls", "src", Some(Ok("lib"))),
+            ("cd ..", "src/deep", Some(Ok("src"))),
+            ("cd ..", "", Some(Err(()))),
+            ("cd /tmp", "src", Some(Err(()))),
+            ("cd", "src", None),
+            ("cd $HOME", "src", None),
+            ("cd 'a b'", "src", None),
+            ("ls && cd src", "", None),
+            ("cdparanoia", "", None),
+        ];
+        for (command, current, expected) in table {
+            assert_eq!(changed_directory(command, current), expected.map(|to| to.map(str::to_owned)), "{command}");
+        }
+    }
+
+    #[test]
+    fn words_become_a_line_that_policy_can_read() {
+        assert_eq!(command_line(&["bash", "-lc", "ls | wc -l"]), "ls | wc -l");
+        assert_eq!(command_line(&["rm", "-rf", "a b"]), "rm -rf 'a b'");
+        assert_eq!(command_line(&["bash", "script.sh", "-c"]), "bash script.sh -c");
+    }
+}
