@@ -44,7 +44,7 @@ pub(crate) struct PolicyFlags {
     /// A limit for this run, as NAME=NUMBER; names: lines, bytes, line_chars, timeout_seconds, for one tool TOOL.NAME.
     /// Also from the environment, as TOOLGATE_LIMITS_LINES and so on.
     #[arg(long, global = true, value_name = "NAME=NUMBER", help_heading = "Policy")]
-    pub(crate) limit: Vec<String>,
+    pub(crate) limits: Vec<String>,
     /// The limits that variables such as `TOOLGATE_LIMITS_LINES` set: name and value.
     #[arg(skip = limits_of_environment())]
     pub(crate) limit_variables: Vec<(&'static str, String)>,
@@ -92,11 +92,11 @@ impl PolicyFlags {
         for (name, value) in &self.limit_variables {
             limits.insert((*name).to_owned(), number(value, &limit_variable(name))?);
         }
-        for flag in &self.limit {
-            let written = format!("--limit {flag}");
+        for flag in &self.limits {
+            let written = format!("--limits {flag}");
             let (name, value) = flag
                 .split_once('=')
-                .with_context(|| format!("`{written}` is not NAME=NUMBER. Write it like `--limit lines=500`."))?;
+                .with_context(|| format!("`{written}` is not NAME=NUMBER. Write it like `--limits lines=500`."))?;
             let value = number(value, &written)?;
             let Some((tool, name)) = name.split_once('.') else {
                 limits.insert(name.to_owned(), value);
@@ -126,10 +126,10 @@ impl PolicyFlags {
             lists.map(|(name, variable, flag, value)| (name.to_owned(), either(variable, flag, &value.join(","))));
         let preset = self.preset.iter().map(|preset| ("preset".into(), either("TOOLGATE_PRESET", "--preset", preset)));
         let variables = self.limit_variables.iter().map(|(name, _)| (format!("limits.{name}"), limit_variable(name)));
-        let limits = self.limit.iter().filter_map(|flag| flag.split_once('='));
+        let limits = self.limits.iter().filter_map(|flag| flag.split_once('='));
         let limits = limits.map(|(name, _)| match name.contains('.') {
-            true => ("limits.tools".to_owned(), "--limit".to_owned()),
-            false => (format!("limits.{name}"), "--limit".to_owned()),
+            true => ("limits.tools".to_owned(), "--limits".to_owned()),
+            false => (format!("limits.{name}"), "--limits".to_owned()),
         });
         let others = [
             ("rules", "--deny, --ask and --allow"),
@@ -147,7 +147,7 @@ impl PolicyFlags {
         let rules = rules.into_iter().flat_map(|(flag, values)| values.iter().map(move |value| (flag, value)));
         let lists = [("--commands-allow", &self.commands_allow), ("--commands-deny", &self.commands_deny)];
         let lists = lists.into_iter().flat_map(|(flag, values)| values.iter().map(move |value| (flag, value)));
-        let limits = self.limit.iter().map(|limit| ("--limit", limit));
+        let limits = self.limits.iter().map(|limit| ("--limits", limit));
         preset
             .chain(rules)
             .chain(lists)

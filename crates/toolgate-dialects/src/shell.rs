@@ -56,20 +56,20 @@ mod tests {
 
     #[test]
     fn a_plain_cd_stays_and_leads_out_of_no_workspace() {
-        let table: [(&str, &str, Option<Result<&str, ()>>); 10] = [
-            ("cd src", "", Some(Ok("src"))),
-            ("cd ../lib && ls", "src", Some(Ok("lib"))),
-            ("cd ..", "src/deep", Some(Ok("src"))),
-            ("cd ..", "", Some(Err(()))),
-            ("cd /tmp", "src", Some(Err(()))),
+        let stays_at = |command, current| changed_directory(command, current).map(|to| to.unwrap_or("outside".into()));
+        for (command, current, expected) in [
+            ("cd src", "", Some("src")),
+            ("cd ../lib && ls", "src", Some("lib")),
+            ("cd ..", "src/deep", Some("src")),
+            ("cd ..", "", Some("outside")),
+            ("cd /tmp", "src", Some("outside")),
             ("cd", "src", None),
             ("cd $HOME", "src", None),
             ("cd 'a b'", "src", None),
             ("ls && cd src", "", None),
             ("cdparanoia", "", None),
-        ];
-        for (command, current, expected) in table {
-            assert_eq!(changed_directory(command, current), expected.map(|to| to.map(str::to_owned)), "{command}");
+        ] {
+            assert_eq!(stays_at(command, current).as_deref(), expected, "{command}");
         }
     }
 

@@ -9,6 +9,7 @@ use toolgate_sandbox::{CacheStore, StoredCache};
 
 use super::Invocation;
 use crate::exit::Exit;
+use crate::output::{errln, outln};
 use crate::terminal::{BOLD, DIM, TextTable, paint, plain};
 
 /// Show and clear the caches that package managers have inside the sandbox.
@@ -68,11 +69,11 @@ fn list(caches: &[StoredCache], as_json: bool) -> Result<Exit> {
                 "in_use": cache.is_in_use, "workspace_exists": !cache.is_orphaned(),
             })
         };
-        anstream::println!("{}", serde_json::to_string(&caches.iter().map(entry).collect::<Vec<_>>())?);
+        outln!("{}", serde_json::to_string(&caches.iter().map(entry).collect::<Vec<_>>())?);
         return Ok(Exit::Ok);
     }
     if caches.is_empty() {
-        anstream::eprintln!("There are no caches.");
+        errln!("There are no caches.");
         return Ok(Exit::Ok);
     }
     let mut table = TextTable::new(&["workspace", "size", "caches"]);
@@ -100,7 +101,7 @@ fn clear(store: &CacheStore, caches: &[StoredCache], as_json: bool) -> Result<Ex
         match store.clear(&cache.key) {
             Ok(()) => cleared += cache.bytes(),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                anstream::eprintln!(
+                errln!(
                     "The caches of {} are in use by a running Toolgate. Stop it, then clear them.",
                     paint(BOLD, workspace)
                 );
@@ -110,8 +111,8 @@ fn clear(store: &CacheStore, caches: &[StoredCache], as_json: bool) -> Result<Ex
         }
     }
     match as_json {
-        true => anstream::println!("{}", json!({ "cleared_bytes": cleared })),
-        false => anstream::println!("Cleared {}.", in_words(cleared)),
+        true => outln!("{}", json!({ "cleared_bytes": cleared })),
+        false => outln!("Cleared {}.", in_words(cleared)),
     }
     Ok(exit)
 }

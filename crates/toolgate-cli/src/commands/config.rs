@@ -11,6 +11,7 @@ use toolgate_workspace::WorkspaceError;
 
 use super::Invocation;
 use crate::exit::Exit;
+use crate::output::outln;
 use crate::terminal::{BOLD, DIM, RED, TextTable, YELLOW, paint, plain};
 
 /// Show what every setting comes to, and check the configuration files.
@@ -63,7 +64,7 @@ fn show(invocation: &Invocation, name: Option<&str>, only_set: bool) -> Result<E
         all.iter().filter(|setting| begins(setting.name) && (!only_set || !setting.from.is_empty())).collect();
     if invocation.json {
         let entries: Vec<_> = chosen.iter().map(|setting| as_json(setting, invocation)).collect();
-        anstream::println!("{}", serde_json::to_string(&entries)?);
+        outln!("{}", serde_json::to_string(&entries)?);
         return Ok(Exit::Ok);
     }
     let mut table = TextTable::new(&["setting", "value", "from"]);
@@ -127,14 +128,14 @@ fn check(invocation: &Invocation) -> Result<Exit> {
             })
         };
         let faults: Vec<_> = checked.faults.iter().map(fault).collect();
-        anstream::println!("{}", json!({ "files": checked.files, "faults": faults, "warnings": checked.warnings }));
+        outln!("{}", json!({ "files": checked.files, "faults": faults, "warnings": checked.warnings }));
         return Ok(exit);
     }
     for fault in &checked.faults {
-        anstream::println!("{} {}", paint(RED, "fault:"), plain(&fault.to_string()));
+        outln!("{} {}", paint(RED, "fault:"), plain(&fault.to_string()));
     }
     for warning in &checked.warnings {
-        anstream::println!("{} {}", paint(YELLOW, "warning:"), plain(warning));
+        outln!("{} {}", paint(YELLOW, "warning:"), plain(warning));
     }
     let files = match &checked.files[..] {
         [] => "There is no configuration file".to_owned(),
@@ -145,7 +146,7 @@ fn check(invocation: &Invocation) -> Result<Exit> {
         1 => "1 fault".to_owned(),
         many => format!("{many} faults"),
     };
-    anstream::println!("{files}: {found}.");
+    outln!("{files}: {found}.");
     Ok(exit)
 }
 

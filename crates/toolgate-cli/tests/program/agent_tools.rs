@@ -58,7 +58,8 @@ fn scripts_run_from_a_trusted_project_and_from_the_home_that_they_cannot_see() {
     let look = |name: &str| world.call("script", json!({ "skill": name, "path": "scripts/look.sh" }));
     assert_eq!(look("theirs")["error"]["code"], json!("not_found"), "nobody trusts the project yet");
     assert_eq!(world.run(&["trust", "--yes"]).code, 0);
-    for (name, home) in [("mine", ".agents\n"), ("theirs", "")] {
+    // The private caches of package managers are below `.local`.
+    for (name, home) in [("mine", ".agents\n.local\n"), ("theirs", ".local\n")] {
         let reply = look(name);
         assert_eq!(reply["payload"]["stdout"], json!(format!("noted\nhello\nworld\n{home}")), "{name}: {reply}");
         assert!(!reply.to_string().contains("the secret"), "{reply}");
@@ -73,7 +74,7 @@ fn files_that_a_skill_lists_can_be_read_wherever_the_skill_is() {
     {
         let skill = format!("---\nname: {name}\ndescription: Looks around.\n---\nRead docs/how.md.\n");
         world.put(&directory.join(name).join("SKILL.md"), &skill);
-        world.put(&directory.join(name).join("docs/how.md"), &format!("how {name}\n"));
+        world.put(&directory.join(name).join("docs/how.md"), format!("how {name}\n"));
     }
     world.put(&world.home().join(".agents/skills/secret.md"), "not of the skill");
     assert_eq!(world.run(&["trust", "--yes"]).code, 0);

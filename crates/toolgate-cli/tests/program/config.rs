@@ -17,7 +17,7 @@ fn each_setting_is_shown_with_its_value_and_its_source() {
     let user = world.user_config().display().to_string();
     let variables =
         [("TOOLGATE_LIMITS_BYTES", "1234"), ("TOOLGATE_PRESET", "read-only"), ("TOOLGATE_LIMITS_LINES", "99")];
-    let all = shown(&world, &variables, &["--limit", "timeout_seconds=5"]);
+    let all = shown(&world, &variables, &["--limits", "timeout_seconds=5"]);
     let workspace = "toolgate.toml";
     let sources = |found: &Value| -> Vec<String> {
         found.as_array().unwrap().iter().map(|one| one["source"].as_str().unwrap().to_owned()).collect()
@@ -25,7 +25,7 @@ fn each_setting_is_shown_with_its_value_and_its_source() {
     for (name, value, from, not_counted) in [
         ("limits.lines", json!(10), vec![user.as_str()], vec!["TOOLGATE_LIMITS_LINES"]),
         ("limits.bytes", json!(1234), vec!["TOOLGATE_LIMITS_BYTES"], vec![]),
-        ("limits.timeout_seconds", json!(5), vec!["--limit"], vec![]),
+        ("limits.timeout_seconds", json!(5), vec!["--limits"], vec![]),
         ("preset", json!("read-only"), vec!["TOOLGATE_PRESET"], vec![]),
         ("tools.deny", json!(["image", "fetch"]), vec![user.as_str(), workspace], vec![]),
         ("undo.quota_bytes", json!(1 << 30), vec![], vec![workspace]),
@@ -114,13 +114,13 @@ fn limits_of_the_environment_and_of_flags_count() {
         |said: &Said| said.json()["payload"]["stdout"].as_str().unwrap().lines().filter(|line| line.len() == 1).count();
     assert_eq!(lines(&read(None, &[])), 6);
     assert!(lines(&read(Some("3"), &[])) <= 3);
-    assert!(lines(&read(Some("3"), &["--limit", "lines=2"])) <= 2, "a flag counts more than a variable");
-    assert!(lines(&read(None, &["--limit", "shell.lines=2"])) <= 2, "for one tool");
+    assert!(lines(&read(Some("3"), &["--limits", "lines=2"])) <= 2, "a flag counts more than a variable");
+    assert!(lines(&read(None, &["--limits", "shell.lines=2"])) <= 2, "for one tool");
     for (variable, args, expected) in [
         (Some("many"), &[][..], "`TOOLGATE_LIMITS_LINES`: `many` is not a whole number"),
-        (None, &["--limit", "lines"], "is not NAME=NUMBER"),
-        (None, &["--limit", "line=5"], "Unknown field `line`. Did you mean `lines`?"),
-        (None, &["--limit", "lines=0"], "The limit `lines` is 0"),
+        (None, &["--limits", "lines"], "is not NAME=NUMBER"),
+        (None, &["--limits", "line=5"], "Unknown field `line`. Did you mean `lines`?"),
+        (None, &["--limits", "lines=0"], "The limit `lines` is 0"),
     ] {
         let said = read(variable, args);
         assert!(said.code == 2 && said.err.contains(expected), "{expected}: {said:?}");

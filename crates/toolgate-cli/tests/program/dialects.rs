@@ -95,7 +95,7 @@ fn claude_is_told_of_faults_in_its_own_words_with_what_to_do_next() {
     let timeout = error("Bash", json!({ "command": "ls", "timeout": 700_000 }));
     assert!(timeout.contains("run_in_background"), "{timeout}");
     assert_eq!(client.end(), 0);
-    let record = world.run(&["runs", "show", "last", "--json"]);
+    let record = world.run(&["runs", "export"]);
     assert!(record.out.contains("request.refused") && record.out.contains("claude Reed"), "{record:?}");
 }
 

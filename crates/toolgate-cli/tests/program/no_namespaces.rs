@@ -43,7 +43,8 @@ fn what_the_user_accepts_runs_and_says_what_does_not_hold() {
     let world = World::new();
     world.put(&world.user_config(), ACCEPTED);
     world.put(&world.home().join("private"), "secret");
-    let said = shell(&world, "echo two > a.txt; cat ~/private; touch /var/tmp/planted-by-a-test; echo ran");
+    let world = world.file("plant.sh", "touch /var/tmp/planted-by-a-test");
+    let said = shell(&world, "echo two > a.txt; cat ~/private; sh plant.sh; echo ran");
     let reply = said.json();
     assert_eq!((&reply["payload"]["stdout"], &reply["enforced"]["filesystem"]), (&json!("ran\n"), &json!("partly")));
     assert_eq!(world.read("a.txt"), "two\n");

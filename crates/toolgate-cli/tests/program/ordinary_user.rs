@@ -145,8 +145,8 @@ fn directories_that_a_command_closes_in_place_are_recorded_and_keep_their_modes(
 #[test]
 fn commands_start_while_another_one_in_place_keeps_its_owner_out_of_a_directory() {
     let waits = "until [ -e end ]; do sleep 0.02; done";
-    let world = World::new().file("dir/f", "1\n").file("waits.sh", &format!("touch begun; {waits}"));
-    let world = world.file("closes.sh", &format!("echo 2 > dir/f; chmod 640 dir; touch closed; {waits}"));
+    let world = World::new().file("dir/f", "1\n").file("waits.sh", format!("touch begun; {waits}"));
+    let world = world.file("closes.sh", format!("echo 2 > dir/f; chmod 640 dir; touch closed; {waits}"));
     let program = world.program_of_ordinary_user();
     let mut server = client::connect(program(), &["--preset", "full"], false, json!({}));
     server.initialize();

@@ -35,7 +35,7 @@ async fn calls_are_limited_for_a_session_and_for_all() {
     assert_eq!(hang(&server, &ben, "call-4").await.status, 202);
     let over = hang(&server, &ben, "call-5").await;
     assert_busy(&over, 429, "too_many_calls");
-    assert!(over.json()["error"]["message"].as_str().unwrap().contains("3 calls are running"), "{over:?}");
+    assert!(over.json()["error"]["message"].as_str().unwrap().contains("3 calls running"), "{over:?}");
     assert_eq!(server.delete(&ada, "/v1/calls/call-1").await.status, 202);
     while server.post(&ada, "/v1/calls", &json!({ "name": "list" })).await.status != 200 {
         tokio::task::yield_now().await;

@@ -54,5 +54,5 @@ async fn a_session_that_may_not_answer_approvals_may_not_answer_questions() {
 async fn without_a_wait_the_model_is_told_that_nobody_is_there() {
     let server = ConsoleTestServer::start();
     let reply = server.post(OWNER, "/v1/calls", &ask(true)).await.json();
-    assert_eq!(reply["error"]["code"], "not_found", "{reply}");
+    assert_eq!(reply["error"]["code"], "no_answer", "{reply}");
 }

@@ -48,8 +48,10 @@ fn read(returned: &mut Returned<'_>, prefixed: &dyn Fn(i64, &str) -> String) -> 
             "Warning: the file exists but is shorter than the provided offset ({offset}). The file has {total} lines."
         )));
     }
-    let is_end = !returned.field("has_more").as_bool().unwrap_or(false);
-    ShownResult::ok(numbered(&with_final_line(&content, is_end), start, prefixed))
+    // The line behind a final newline counts as one of those that were asked for.
+    let has_room = returned.args.integer("limit").is_none_or(|limit| content.lines().count() < limit as usize);
+    let is_end = has_room && !returned.field("has_more").as_bool().unwrap_or(false);
+    ShownResult::ok(numbered(with_final_line(&content, is_end), start, prefixed))
 }
 
 fn reminder(text: &str) -> String {

@@ -53,8 +53,11 @@ pub(super) fn leave_skill(returned: &mut Returned<'_>) -> ShownResult {
 }
 
 pub(super) fn enter_ask(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
-    let choices = |question: &Arguments| -> Vec<String> {
-        question.objects("options").iter().map(|option| option.word("label").to_owned()).collect()
+    let choices = |question: &Arguments| -> Vec<Value> {
+        let options = question.objects("options");
+        let choice =
+            |option: &Arguments| json!({ "label": option.word("label"), "description": option.text("description") });
+        options.iter().map(choice).collect()
     };
     let questions: Vec<Value> = args
         .objects("questions")

@@ -20,7 +20,7 @@ pub(super) fn enter_patch(args: &Arguments, _: &DialectMemory) -> Result<NativeC
 
 /// The native call of a patch.
 pub(super) fn patch(text: &str) -> NativeCall {
-    NativeCall::new("patch", json!({ "patch": text }))
+    NativeCall::new("patch", json!({ "patch": text, "semantics": "codex" }))
 }
 
 /// The patch of a command that does nothing but apply one: `apply_patch <<'EOF' … EOF`.
@@ -43,9 +43,9 @@ pub(super) fn patched(returned: &Returned<'_>) -> String {
         wall_time(returned)
     );
     for result in returned.field("results").as_array().into_iter().flatten() {
-        let letter = match result["operation"].as_str() {
-            Some("added" | "created" | "add") => 'A',
-            Some("deleted" | "delete") => 'D',
+        let letter = match result["operation"]["kind"].as_str() {
+            Some("create") => 'A',
+            Some("delete") => 'D',
             _ => 'M',
         };
         text += &format!("{letter} {}\n", result["path"].as_str().unwrap_or_default());

@@ -21,7 +21,11 @@ pub(super) fn leave_plan(_: &mut Returned<'_>) -> ShownResult {
 
 pub(super) fn enter_ask(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
     let choices = |question: &Arguments| -> Vec<Value> {
-        question.objects("options").iter().map(|option| json!(option.word("label"))).collect()
+        question
+            .objects("options")
+            .iter()
+            .map(|option| json!({ "label": option.word("label"), "description": option.text("description") }))
+            .collect()
     };
     let questions: Vec<Value> = args
         .objects("questions")

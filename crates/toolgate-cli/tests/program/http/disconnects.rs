@@ -16,7 +16,8 @@ fn sleeping(client: &mut Client) -> String {
     let marker = unique_sleep();
     let call = json!({ "name": "shell", "args": { "command": format!("echo new > made.txt; sleep {marker}") } });
     client.send("POST", "/v1/calls", &[], Some(&call));
-    wait_until("the command runs", || runs(&marker));
+    // Not only its shell, which has the same words in its command line.
+    wait_until("the command runs", || runs(&format!("sleep\0{marker}")));
     marker
 }
 
