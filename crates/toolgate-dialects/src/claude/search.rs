@@ -17,7 +17,7 @@ const CUT: &str = "(Results are truncated. Consider using a more specific path o
 pub(super) fn enter_glob(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
     let path = args.text("path").map_or_else(|| start(memory), |path| memory.native(path));
     let args = json!({
-        "pattern": args.word("pattern"), "path": path, "kind": "file", "order": "oldest", "limit": MOST_FILES, "gitignore": false,
+        "pattern": args.word("pattern"), "path": path, "kind": "file", "order": "newest", "limit": MOST_FILES, "gitignore": false,
         "hidden": true,
     });
     Ok(NativeCall::new("find", args))
@@ -41,7 +41,8 @@ fn glob(returned: &Returned<'_>, shown: &dyn Fn(&DialectMemory, &str) -> String)
     if paths.is_empty() {
         return ShownResult::ok("No files found");
     }
-    let mut lines: Vec<String> = paths.iter().map(|path| shown(returned.memory, path)).collect();
+    // This client shows the oldest first.
+    let mut lines: Vec<String> = paths.iter().rev().map(|path| shown(returned.memory, path)).collect();
     lines.extend(has_more(returned).then(|| CUT.to_owned()));
     ShownResult::ok(lines.join("\n"))
 }

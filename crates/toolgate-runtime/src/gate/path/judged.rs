@@ -133,14 +133,15 @@ impl<'a> Judged<'a> {
         }
     }
 
-    /// Whether an error tells the caller nothing that it may only know after an approval: it says what kind of thing is
-    /// at a path, or only changes have to be approved, not reading.
+    /// Whether an error tells the caller nothing that it may only know after an approval: it is about the arguments alone, it
+    /// says what kind of thing is at a path, or only changes have to be approved, not reading.
     fn may_be_told(&self, error: &ToolError) -> bool {
         let is_change = |ask: &Finding| {
             let access = ask.effect.as_ref().and_then(Effect::path).map(|(access, _)| access);
             access.is_some_and(|access| access != Access::Read)
         };
-        matches!(error.code, ErrorCode::NotFound | ErrorCode::NotAFile) || self.verdict.asks.iter().all(is_change)
+        matches!(error.code, ErrorCode::InvalidArgs | ErrorCode::NotFound | ErrorCode::NotAFile)
+            || self.verdict.asks.iter().all(is_change)
     }
 
     /// Everything that the call touches, and what its commands will delete.
