@@ -102,36 +102,39 @@ const LS: &[Parameter] = &[
     Parameter::optional("ignore", crate::parameter::ParameterKind::Texts, "Globs to leave out"),
 ];
 
-const fn tool(
-    name: &'static str,
-    native: &'static str,
-    about: &'static str,
-    parameters: &'static [Parameter],
-    enter: crate::dialect::Enter,
-    leave: crate::dialect::Leave,
-) -> DialectTool {
-    DialectTool { name, aliases: &[], native, about, parameters, free_text: None, enter, leave }
-}
-
 static TOOLS: &[DialectTool] = &[
-    tool("Read", "read", READ_ABOUT, READ, files::enter_read, files::leave_read),
-    tool("Edit", "edit", EDIT_ABOUT, files::EDIT_FILE, files::enter_edit, files::leave_edit),
-    tool("MultiEdit", "edit", MULTI_EDIT_ABOUT, files::MULTI_EDIT, files::enter_multi_edit, files::leave_multi_edit),
-    tool("Write", "write", WRITE_ABOUT, WRITE, files::enter_write, files::leave_write),
-    tool("Bash", "shell", BASH_ABOUT, BASH, commands::enter_bash, commands::leave_bash),
-    tool("TaskStop", "process", STOP_ABOUT, commands::TASK_STOP, commands::enter_stop, commands::leave_stop),
-    tool("Glob", "find", GLOB_ABOUT, GLOB, search::enter_glob, search::leave_glob),
-    tool("Grep", "grep", GREP_ABOUT, GREP, search::enter_grep, search::leave_grep),
-    tool("TodoWrite", "todo_write", TODO_ABOUT, TODOS, notes::enter_todos, notes::leave_todos),
-    tool("WebFetch", "fetch", FETCH_ABOUT, FETCH, notes::enter_fetch, notes::leave_fetch),
-    tool("Skill", "skill", SKILL_ABOUT, notes::SKILL, notes::enter_skill, notes::leave_skill),
-    tool("AskUserQuestion", "ask", ASK_ABOUT, notes::ASK, notes::enter_ask, notes::leave_ask),
+    DialectTool::new("Read", "read", READ_ABOUT, READ, files::enter_read, files::leave_read),
+    DialectTool::new("Edit", "edit", EDIT_ABOUT, files::EDIT_FILE, files::enter_edit, files::leave_edit),
+    DialectTool::new(
+        "MultiEdit",
+        "edit",
+        MULTI_EDIT_ABOUT,
+        files::MULTI_EDIT,
+        files::enter_multi_edit,
+        files::leave_multi_edit,
+    ),
+    DialectTool::new("Write", "write", WRITE_ABOUT, WRITE, files::enter_write, files::leave_write),
+    DialectTool::new("Bash", "shell", BASH_ABOUT, BASH, commands::enter_bash, commands::leave_bash),
+    DialectTool::new(
+        "TaskStop",
+        "process",
+        STOP_ABOUT,
+        commands::TASK_STOP,
+        commands::enter_stop,
+        commands::leave_stop,
+    ),
+    DialectTool::new("Glob", "find", GLOB_ABOUT, GLOB, search::enter_glob, search::leave_glob),
+    DialectTool::new("Grep", "grep", GREP_ABOUT, GREP, search::enter_grep, search::leave_grep),
+    DialectTool::new("TodoWrite", "todo_write", TODO_ABOUT, TODOS, notes::enter_todos, notes::leave_todos),
+    DialectTool::new("WebFetch", "fetch", FETCH_ABOUT, FETCH, notes::enter_fetch, notes::leave_fetch),
+    DialectTool::new("Skill", "skill", SKILL_ABOUT, notes::SKILL, notes::enter_skill, notes::leave_skill),
+    DialectTool::new("AskUserQuestion", "ask", ASK_ABOUT, notes::ASK, notes::enter_ask, notes::leave_ask),
 ];
 
 static TOOLS_2_0: &[DialectTool] = &[
-    tool("Read", "read", READ_ABOUT, READ, files::enter_read, files::leave_read_2_0),
-    tool("Edit", "edit", EDIT_ABOUT, files::EDIT_FILE, files::enter_edit_read, files::leave_edit_2_0),
-    tool(
+    DialectTool::new("Read", "read", READ_ABOUT, READ, files::enter_read, files::leave_read_2_0),
+    DialectTool::new("Edit", "edit", EDIT_ABOUT, files::EDIT_FILE, files::enter_edit_read, files::leave_edit_2_0),
+    DialectTool::new(
         "MultiEdit",
         "edit",
         MULTI_EDIT_ABOUT,
@@ -139,17 +142,31 @@ static TOOLS_2_0: &[DialectTool] = &[
         files::enter_multi_edit_read,
         files::leave_multi_edit,
     ),
-    tool("Write", "write", WRITE_ABOUT, WRITE, files::enter_write_read, files::leave_write_2_0),
-    tool("LS", "list", "Lists a directory.", LS, files::enter_ls, files::leave_ls),
-    tool("Bash", "shell", BASH_ABOUT, BASH, commands::enter_bash, commands::leave_bash_2_0),
-    tool("BashOutput", "process", OUTPUT_ABOUT, commands::BASH_OUTPUT, commands::enter_output, commands::leave_output),
-    tool("KillShell", "process", STOP_ABOUT, commands::KILL_SHELL, commands::enter_stop, commands::leave_kill),
-    tool("Glob", "find", GLOB_ABOUT, GLOB, search::enter_glob, search::leave_glob_absolute),
-    tool("Grep", "grep", GREP_ABOUT, GREP, search::enter_grep, search::leave_grep),
-    tool("TodoWrite", "todo_write", TODO_ABOUT, TODOS, notes::enter_todos, notes::leave_todos),
-    tool("WebFetch", "fetch", FETCH_ABOUT, FETCH, notes::enter_fetch, notes::leave_fetch),
-    tool("Skill", "skill", SKILL_ABOUT, notes::SKILL, notes::enter_skill, notes::leave_skill),
-    tool("AskUserQuestion", "ask", ASK_ABOUT, notes::ASK, notes::enter_ask, notes::leave_ask),
+    DialectTool::new("Write", "write", WRITE_ABOUT, WRITE, files::enter_write_read, files::leave_write_2_0),
+    DialectTool::new("LS", "list", "Lists a directory.", LS, files::enter_ls, files::leave_ls),
+    DialectTool::new("Bash", "shell", BASH_ABOUT, BASH, commands::enter_bash, commands::leave_bash_2_0),
+    DialectTool::new(
+        "BashOutput",
+        "process",
+        OUTPUT_ABOUT,
+        commands::BASH_OUTPUT,
+        commands::enter_output,
+        commands::leave_output,
+    ),
+    DialectTool::new(
+        "KillShell",
+        "process",
+        STOP_ABOUT,
+        commands::KILL_SHELL,
+        commands::enter_stop,
+        commands::leave_kill,
+    ),
+    DialectTool::new("Glob", "find", GLOB_ABOUT, GLOB, search::enter_glob, search::leave_glob_absolute),
+    DialectTool::new("Grep", "grep", GREP_ABOUT, GREP, search::enter_grep, search::leave_grep),
+    DialectTool::new("TodoWrite", "todo_write", TODO_ABOUT, TODOS, notes::enter_todos, notes::leave_todos),
+    DialectTool::new("WebFetch", "fetch", FETCH_ABOUT, FETCH, notes::enter_fetch, notes::leave_fetch),
+    DialectTool::new("Skill", "skill", SKILL_ABOUT, notes::SKILL, notes::enter_skill, notes::leave_skill),
+    DialectTool::new("AskUserQuestion", "ask", ASK_ABOUT, notes::ASK, notes::enter_ask, notes::leave_ask),
 ];
 
 const READ_ABOUT: &str = "Reads a file, with line numbers; up to 2000 lines from `offset`. Shows images.";

@@ -7,9 +7,10 @@ mod failure;
 mod files;
 mod notes;
 
-use crate::dialect::{Dialect, DialectTool, Enter, Leave};
+use crate::dialect::{Dialect, DialectTool};
 use crate::parameter::ParameterKind::{Boolean, Choice, Integer, Object, Objects, Text, Texts};
 use crate::parameter::{ANY_INTEGER, Parameter};
+use crate::questions::enter_questions;
 
 /// Codex 0.166 in function mode.
 pub static CODEX: Dialect = Dialect {
@@ -132,40 +133,29 @@ const GREP: &[Parameter] = &[
     Parameter::optional("limit", ANY_INTEGER, "How many files to show"),
 ];
 
-const fn tool(
-    name: &'static str,
-    native: &'static str,
-    about: &'static str,
-    parameters: &'static [Parameter],
-    enter: Enter,
-    leave: Leave,
-) -> DialectTool {
-    DialectTool { name, aliases: &[], native, about, parameters, free_text: None, enter, leave }
-}
-
 const EXEC_TOOL: DialectTool =
-    tool("exec_command", "shell", EXEC_ABOUT, EXEC, commands::enter_exec, commands::leave_exec);
+    DialectTool::new("exec_command", "shell", EXEC_ABOUT, EXEC, commands::enter_exec, commands::leave_exec);
 const STDIN_TOOL: DialectTool =
-    tool("write_stdin", "process", STDIN_ABOUT, STDIN, commands::enter_stdin, commands::leave_stdin);
+    DialectTool::new("write_stdin", "process", STDIN_ABOUT, STDIN, commands::enter_stdin, commands::leave_stdin);
 const PATCH_TOOL: DialectTool = DialectTool {
     free_text: Some(("input", include_str!("codex/patch.lark"))),
-    ..tool("apply_patch", "patch", PATCH_ABOUT, PATCH, files::enter_patch, files::leave_patch)
+    ..DialectTool::new("apply_patch", "patch", PATCH_ABOUT, PATCH, files::enter_patch, files::leave_patch)
 };
 const IMAGE_TOOL: DialectTool =
-    tool("view_image", "image", "Shows an image.", IMAGE, files::enter_image, files::leave_image);
+    DialectTool::new("view_image", "image", "Shows an image.", IMAGE, files::enter_image, files::leave_image);
 const PLAN_TOOL: DialectTool =
-    tool("update_plan", "plan", "Replaces the plan.", PLAN, notes::enter_plan, notes::leave_plan);
+    DialectTool::new("update_plan", "plan", "Replaces the plan.", PLAN, notes::enter_plan, notes::leave_plan);
 const ASK_TOOL: DialectTool =
-    tool("request_user_input", "ask", "Asks the person questions.", ASK, notes::enter_ask, notes::leave_ask);
+    DialectTool::new("request_user_input", "ask", "Asks the person questions.", ASK, enter_questions, notes::leave_ask);
 
 static TOOLS: &[DialectTool] = &[EXEC_TOOL, STDIN_TOOL, PATCH_TOOL, IMAGE_TOOL, PLAN_TOOL, ASK_TOOL];
 
 static TOOLS_2026_01: &[DialectTool] = &[
     DialectTool {
         aliases: &["container.exec", "local_shell"],
-        ..tool("shell", "shell", SHELL_ABOUT, SHELL, commands::enter_shell, commands::leave_shell)
+        ..DialectTool::new("shell", "shell", SHELL_ABOUT, SHELL, commands::enter_shell, commands::leave_shell)
     },
-    tool(
+    DialectTool::new(
         "shell_command",
         "shell",
         EXEC_ABOUT,
@@ -176,9 +166,23 @@ static TOOLS_2026_01: &[DialectTool] = &[
     EXEC_TOOL,
     STDIN_TOOL,
     PATCH_TOOL,
-    tool("read_file", "read", "Reads a file, with line numbers.", READ, files::enter_read, files::leave_read),
-    tool("list_dir", "list", "Lists a directory.", LIST, files::enter_list, files::leave_list),
-    tool("grep_files", "grep", "Finds files whose content matches.", GREP, files::enter_grep, files::leave_grep),
+    DialectTool::new(
+        "read_file",
+        "read",
+        "Reads a file, with line numbers.",
+        READ,
+        files::enter_read,
+        files::leave_read,
+    ),
+    DialectTool::new("list_dir", "list", "Lists a directory.", LIST, files::enter_list, files::leave_list),
+    DialectTool::new(
+        "grep_files",
+        "grep",
+        "Finds files whose content matches.",
+        GREP,
+        files::enter_grep,
+        files::leave_grep,
+    ),
     IMAGE_TOOL,
     PLAN_TOOL,
     ASK_TOOL,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolgate_contract::{Reply, Right, ToolError};
 
 use crate::memory::DialectMemory;
-use crate::parameter::{ArgumentFault, Arguments, Parameter, schema};
+use crate::parameter::{ArgumentError, Arguments, Parameter, schema};
 
 /// The same abilities in the words of one client.
 #[derive(Debug)]
@@ -41,15 +41,29 @@ pub struct DialectTool {
     /// The parameter that takes a call's free text, and its grammar, if the tool is called with free text instead of arguments.
     pub free_text: Option<(&'static str, &'static str)>,
     /// Makes the native call.
-    pub enter: Enter,
+    pub enter: EnterTool,
     /// Says what came of it. Failures aren't its business.
-    pub leave: Leave,
+    pub leave: LeaveTool,
+}
+
+impl DialectTool {
+    /// A tool without other names, called with arguments.
+    pub const fn new(
+        name: &'static str,
+        native: &'static str,
+        about: &'static str,
+        parameters: &'static [Parameter],
+        enter: EnterTool,
+        leave: LeaveTool,
+    ) -> Self {
+        Self { name, aliases: &[], native, about, parameters, free_text: None, enter, leave }
+    }
 }
 
 /// Makes the native call of a tool.
-pub type Enter = fn(&Arguments, &DialectMemory) -> Result<NativeCall, EnterFault>;
+pub type EnterTool = fn(&Arguments, &DialectMemory) -> Result<NativeCall, EnterFault>;
 /// Says what came of a tool's call.
-pub type Leave = fn(&mut Returned<'_>) -> ShownResult;
+pub type LeaveTool = fn(&mut Returned<'_>) -> ShownResult;
 
 /// A call as the gate takes it.
 #[derive(Debug, Clone)]
@@ -86,7 +100,7 @@ pub enum EnterFault {
     /// The dialect has no such tool.
     UnknownTool,
     /// The arguments don't fit.
-    Arguments(Vec<ArgumentFault>),
+    Arguments(Vec<ArgumentError>),
     /// Another reason, in the native words.
     Refused(ToolError),
 }
@@ -94,6 +108,15 @@ pub enum EnterFault {
 impl From<ToolError> for EnterFault {
     fn from(error: ToolError) -> Self {
         Self::Refused(error)
+    }
+}
+
+/// Refuses arguments that this client has and that can't be honoured here: they aren't dropped without a word.
+pub(crate) fn not_here(args: &Arguments, names: &[&str]) -> Result<(), EnterFault> {
+    let is_given = |name: &&&str| args.value(name).is_some_and(|value| *value != Value::Bool(false));
+    match names.iter().find(is_given) {
+        None => Ok(()),
+        Some(name) => Err(ToolError::invalid_args(format!("`{name}` isn't supported here; leave it out.")).into()),
     }
 }
 

@@ -10,6 +10,7 @@ mod memory;
 mod neutral;
 mod numbered;
 mod parameter;
+mod questions;
 mod redaction;
 mod shell;
 pub mod strict_json;
@@ -19,12 +20,12 @@ pub use claude::{CLAUDE, CLAUDE_2_0};
 pub use codex::{CODEX, CODEX_2026_01};
 pub use definitions::{DefinitionFormat, definition};
 pub use dialect::{
-    Dialect, DialectTool, Enter, EnterFault, EnteredCall, FailedCall, Leave, NativeCall, NextCall, Returned,
+    Dialect, DialectTool, EnterFault, EnterTool, EnteredCall, FailedCall, LeaveTool, NativeCall, NextCall, Returned,
     ShownResult,
 };
 pub use memory::DialectMemory;
 pub use neutral::{NeutralAnswer, neutral_instructions, parse_neutral};
-pub use parameter::{ANY_INTEGER, ArgumentFault, Arguments, Parameter, ParameterKind, schema};
+pub use parameter::{ANY_INTEGER, ArgumentError, Arguments, Parameter, ParameterKind, schema};
 pub use tool_call::{MOST_ARGUMENT_BYTES, ToolCall, ToolCallKind, too_long};
 
 /// Every dialect but the native one, which needs no mapping.

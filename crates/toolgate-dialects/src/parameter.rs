@@ -114,7 +114,7 @@ impl ParameterKind {
 
 /// What is wrong with an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ArgumentFault {
+pub enum ArgumentError {
     /// It is required and isn't there.
     Missing {
         /// Where it should be, such as `edits[0].old_string`.
@@ -148,11 +148,11 @@ impl Arguments {
         parameters: &[Parameter],
         ignored: &[&str],
         is_open: bool,
-    ) -> Result<Self, Vec<ArgumentFault>> {
+    ) -> Result<Self, Vec<ArgumentError>> {
         let mut faults = Vec::new();
         let Value::Object(given) = args else {
             let (expected, given) = ("object".to_owned(), type_name(args).to_owned());
-            return Err(vec![ArgumentFault::Wrong { at: String::new(), expected, given }]);
+            return Err(vec![ArgumentError::Wrong { at: String::new(), expected, given }]);
         };
         let read = read_object(given, parameters, ignored, is_open, "", &mut faults);
         if faults.is_empty() { Ok(Self(read)) } else { Err(faults) }
@@ -215,14 +215,14 @@ fn read_object(
     ignored: &[&str],
     is_open: bool,
     at: &str,
-    faults: &mut Vec<ArgumentFault>,
+    faults: &mut Vec<ArgumentError>,
 ) -> Map<String, Value> {
     let place = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
     let mut read = Map::new();
     for parameter in parameters {
         match given.get(parameter.name) {
             None | Some(Value::Null) if !parameter.required => {}
-            None => faults.push(ArgumentFault::Missing { at: place(parameter.name) }),
+            None => faults.push(ArgumentError::Missing { at: place(parameter.name) }),
             Some(value) => {
                 let value = read_value(value, parameter.kind, is_open, &place(parameter.name), faults);
                 read.extend(value.map(|value| (parameter.name.to_owned(), value)));
@@ -233,7 +233,7 @@ fn read_object(
         is_open || ignored.contains(&name.as_str()) || parameters.iter().any(|parameter| parameter.name == name)
     };
     faults
-        .extend(given.keys().filter(|name| !is_known(name)).map(|name| ArgumentFault::Unexpected { at: place(name) }));
+        .extend(given.keys().filter(|name| !is_known(name)).map(|name| ArgumentError::Unexpected { at: place(name) }));
     read
 }
 
@@ -242,7 +242,7 @@ fn read_value(
     kind: ParameterKind,
     is_open: bool,
     at: &str,
-    faults: &mut Vec<ArgumentFault>,
+    faults: &mut Vec<ArgumentError>,
 ) -> Option<Value> {
     match (kind, value) {
         (ParameterKind::Text, Value::String(_))
@@ -276,7 +276,7 @@ fn read_value(
         }
         _ => {}
     }
-    faults.push(ArgumentFault::Wrong { at: at.to_owned(), expected: expected(kind), given: given(value) });
+    faults.push(ArgumentError::Wrong { at: at.to_owned(), expected: expected(kind), given: given(value) });
     None
 }
 
@@ -325,25 +325,25 @@ mod tests {
         Parameter::optional("edits", Objects(EDITS), ""),
     ];
 
-    fn faults(args: Value) -> Vec<ArgumentFault> {
+    fn faults(args: Value) -> Vec<ArgumentError> {
         Arguments::read(&args, ALL, &["description"], false).err().unwrap_or_default()
     }
 
-    fn wrong(at: &str, expected: &str, given: &str) -> ArgumentFault {
-        ArgumentFault::Wrong { at: at.into(), expected: expected.into(), given: given.into() }
+    fn wrong(at: &str, expected: &str, given: &str) -> ArgumentError {
+        ArgumentError::Wrong { at: at.into(), expected: expected.into(), given: given.into() }
     }
 
     #[test]
     fn everything_that_is_wrong_is_named_at_once() {
         let given = json!({ "limit": "5", "all": "true", "mode": "c", "edits": [{ "old": 1 }], "cmd": "x" });
         let expected = [
-            ArgumentFault::Missing { at: "path".into() },
+            ArgumentError::Missing { at: "path".into() },
             wrong("limit", "integer from 1 to 10", "\"5\""),
             wrong("all", "boolean", "\"true\""),
             wrong("mode", "one of a, b", "\"c\""),
             wrong("edits[0].old", "string", "1"),
-            ArgumentFault::Missing { at: "edits[0].new".into() },
-            ArgumentFault::Unexpected { at: "cmd".into() },
+            ArgumentError::Missing { at: "edits[0].new".into() },
+            ArgumentError::Unexpected { at: "cmd".into() },
         ];
         assert_eq!(faults(given), expected);
         assert_eq!(faults(json!({ "path": "a", "limit": 11 })), [wrong("limit", "integer from 1 to 10", "11")]);

@@ -1,5 +1,7 @@
 //! What dialects have in common about commands: units of time, words, and the directory that a command leaves the shell in.
 
+use crate::dialect::Returned;
+
 /// Seconds for a limit in milliseconds, rounded up: a limit never gets shorter.
 pub(crate) fn seconds(milliseconds: i64) -> i64 {
     milliseconds.div_euclid(1000) + i64::from(milliseconds.rem_euclid(1000) != 0)
@@ -32,6 +34,19 @@ pub(crate) fn changed_directory(command: &str, current: &str) -> Option<Result<S
         }
     }
     Some(Ok(names.join("/")))
+}
+
+/// What the model has to know of a command beside its output: what the sandbox denied, what was noted, and what was kept aside.
+pub(crate) fn command_notes(returned: &Returned<'_>) -> Vec<String> {
+    let changes = returned.field("changes");
+    let denied = returned.field("denied").as_array().into_iter().flatten();
+    let denied = denied.filter_map(|denied| denied["reason"].as_str().map(str::to_owned));
+    let noted = changes["notes"].as_array().into_iter().flatten().filter_map(|note| note.as_str().map(str::to_owned));
+    let kept = changes["kept_aside"].as_array().into_iter().flatten().map(|kept| {
+        let text = |name: &str| kept[name].as_str().unwrap_or_default();
+        format!("`{}` was kept aside: {}.", text("path"), text("reason"))
+    });
+    denied.chain(noted).chain(kept).collect()
 }
 
 /// Words as one line for a shell. `bash -lc LINE` and `sh -c LINE` are the line itself, so that it is read as what it is.

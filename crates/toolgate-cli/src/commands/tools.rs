@@ -33,14 +33,14 @@ pub(crate) struct ToolsArgs {
     all: bool,
     /// Print definitions in the format of a model or client.
     #[arg(long, value_name = "FORMAT")]
-    format: Option<DefinitionFormat>,
+    format: Option<FormatFlag>,
     /// Show the tools of a dialect; `toolgate dialects` lists them.
     #[arg(long, value_name = "NAME", value_parser = find_dialect)]
     dialect: Option<&'static Dialect>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum DefinitionFormat {
+enum FormatFlag {
     Openai,
     Anthropic,
     Mcp,
@@ -74,12 +74,12 @@ impl ToolsArgs {
     }
 }
 
-impl From<DefinitionFormat> for toolgate_dialects::DefinitionFormat {
-    fn from(format: DefinitionFormat) -> Self {
+impl From<FormatFlag> for toolgate_dialects::DefinitionFormat {
+    fn from(format: FormatFlag) -> Self {
         match format {
-            DefinitionFormat::Openai => Self::OpenAi,
-            DefinitionFormat::Anthropic => Self::Anthropic,
-            DefinitionFormat::Mcp => Self::Mcp,
+            FormatFlag::Openai => Self::OpenAi,
+            FormatFlag::Anthropic => Self::Anthropic,
+            FormatFlag::Mcp => Self::Mcp,
         }
     }
 }

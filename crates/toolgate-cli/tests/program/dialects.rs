@@ -92,6 +92,8 @@ fn claude_is_told_of_faults_in_its_own_words_with_what_to_do_next() {
     assert!(secret.contains("denied by your permission settings"), "{secret}");
     let mask = error("Edit", json!({ "file_path": "hello.txt", "old_string": "***REDACTED***", "new_string": "x" }));
     assert!(mask.contains("a secret that you weren't shown"), "{mask}");
+    let only = error("Grep", json!({ "pattern": "hello", "-o": true }));
+    assert!(only.contains("`-o` isn't supported here"), "what can't be honoured isn't dropped without a word: {only}");
     let timeout = error("Bash", json!({ "command": "ls", "timeout": 700_000 }));
     assert!(timeout.contains("run_in_background"), "{timeout}");
     assert_eq!(client.end(), 0);

@@ -1,13 +1,13 @@
 //! Running commands.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use toolgate_contract::{ErrorCode, Right, ToolError};
 
-use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
+use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult, not_here};
 use crate::memory::DialectMemory;
 use crate::parameter::ParameterKind::Text;
 use crate::parameter::{Arguments, Parameter};
-use crate::shell::{changed_directory, seconds};
+use crate::shell::{changed_directory, command_notes, seconds};
 
 /// Milliseconds that a command may take where the model says nothing.
 const DEFAULT_TIMEOUT: i64 = 120_000;
@@ -67,7 +67,8 @@ fn bash(returned: &mut Returned<'_>, streams: [String; 2], nothing: &str) -> Sho
         ));
     }
     let mut output = joined(&streams);
-    output += &notes(returned);
+    output += &command_notes(returned).iter().map(|note| format!("\n{note}")).collect::<String>();
+    output.extend(returned.artifact().map(|artifact| format!("\nThe full output is the artifact {artifact}.")));
     if returned.field("timed_out").as_bool() == Some(true) {
         let limit = seconds(returned.args.integer("timeout").unwrap_or(DEFAULT_TIMEOUT));
         return ShownResult::error(with_output(&format!("Exit code 143\nCommand timed out after {limit}s"), &output));
@@ -106,28 +107,6 @@ fn enter_directory(memory: &mut DialectMemory, directory: Option<Result<String, 
     }
 }
 
-/// What the native result says beside the output: what the sandbox denied, what was kept aside, and what was cut.
-fn notes(returned: &Returned<'_>) -> String {
-    let mut notes = Vec::new();
-    for denied in returned.field("denied").as_array().into_iter().flatten() {
-        notes.extend(denied["reason"].as_str().map(str::to_owned));
-    }
-    for note in returned.field("changes")["notes"].as_array().into_iter().flatten() {
-        notes.extend(note.as_str().map(str::to_owned));
-    }
-    for kept in returned.field("changes")["kept_aside"].as_array().into_iter().flatten() {
-        notes.push(format!("`{}` was kept aside: {}.", text(&kept["path"]), text(&kept["reason"])));
-    }
-    if let Some(artifact) = returned.artifact() {
-        notes.push(format!("The full output is the artifact {artifact}."));
-    }
-    notes.iter().map(|note| format!("\n{note}")).collect()
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
 fn task(args: &Arguments) -> Result<&str, EnterFault> {
     let given = ["task_id", "shell_id", "bash_id"].iter().find_map(|name| args.text(name));
     given
@@ -149,6 +128,7 @@ pub(super) fn leave_kill(returned: &mut Returned<'_>) -> ShownResult {
 }
 
 pub(super) fn enter_output(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    not_here(args, &["filter"])?;
     Ok(NativeCall::new("process", json!({ "action": "read", "process": args.word("bash_id") })))
 }
 

@@ -5,7 +5,7 @@ use toolgate_contract::{ErrorCode, ToolError};
 
 use crate::dialect::{EnterFault, FailedCall, ShownResult};
 use crate::numbered::has_line_numbers;
-use crate::parameter::ArgumentFault;
+use crate::parameter::ArgumentError;
 
 pub(super) fn failure(failed: &FailedCall<'_>) -> ShownResult {
     ShownResult::error(match failed.fault {
@@ -27,11 +27,11 @@ fn use_error(text: &str) -> String {
     format!("<tool_use_error>{text}</tool_use_error>")
 }
 
-fn fault(fault: &ArgumentFault) -> String {
+fn fault(fault: &ArgumentError) -> String {
     match fault {
-        ArgumentFault::Missing { at } => format!("The required parameter `{at}` is missing"),
-        ArgumentFault::Unexpected { at } => format!("An unexpected parameter `{at}` was provided"),
-        ArgumentFault::Wrong { at, expected, given } => {
+        ArgumentError::Missing { at } => format!("The required parameter `{at}` is missing"),
+        ArgumentError::Unexpected { at } => format!("An unexpected parameter `{at}` was provided"),
+        ArgumentError::Wrong { at, expected, given } => {
             format!("The parameter `{at}` type is expected as `{expected}` but provided as `{given}`")
         }
     }

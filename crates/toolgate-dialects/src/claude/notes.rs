@@ -1,12 +1,14 @@
 //! Lists, questions, skills and pages.
 
 use serde_json::{Value, json};
+use toolgate_contract::ToolError;
 
 use super::QUESTION;
-use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
+use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult, not_here};
 use crate::memory::DialectMemory;
 use crate::parameter::ParameterKind::{Objects, Text};
 use crate::parameter::{Arguments, Parameter};
+use crate::questions::enter_questions;
 
 pub(super) const SKILL: &[Parameter] =
     &[Parameter::required("skill", Text, "The skill's name"), Parameter::optional("args", Text, "What to do with it")];
@@ -34,6 +36,7 @@ pub(super) fn leave_todos(_: &mut Returned<'_>) -> ShownResult {
 }
 
 pub(super) fn enter_fetch(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    not_here(args, &["offset"])?;
     let url = args.word("url");
     let url = url.strip_prefix("http://").map_or_else(|| url.to_owned(), |rest| format!("https://{rest}"));
     Ok(NativeCall::new("fetch", json!({ "url": url })))
@@ -52,19 +55,12 @@ pub(super) fn leave_skill(returned: &mut Returned<'_>) -> ShownResult {
     ShownResult::ok(returned.text("content"))
 }
 
-pub(super) fn enter_ask(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
-    let choices = |question: &Arguments| -> Vec<Value> {
-        let options = question.objects("options");
-        let choice =
-            |option: &Arguments| json!({ "label": option.word("label"), "description": option.text("description") });
-        options.iter().map(choice).collect()
-    };
-    let questions: Vec<Value> = args
-        .objects("questions")
-        .iter()
-        .map(|question| json!({ "question": question.word("question"), "choices": choices(question) }))
-        .collect();
-    Ok(NativeCall::new("ask", json!({ "questions": questions })))
+pub(super) fn enter_ask(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    if args.objects("questions").iter().any(|question| question.is("multiSelect")) {
+        let error = ToolError::invalid_args("Only one answer to a question can be chosen here.");
+        return Err(error.with_hint("Set `multiSelect` to false, or ask several questions.").into());
+    }
+    enter_questions(args, memory)
 }
 
 pub(super) fn leave_ask(returned: &mut Returned<'_>) -> ShownResult {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
+use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult, not_here};
 use crate::memory::DialectMemory;
 use crate::parameter::Arguments;
 
@@ -56,6 +56,7 @@ fn texts(list: &Value) -> Vec<&str> {
 }
 
 pub(super) fn enter_grep(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    not_here(args, &["-o"])?;
     let multiline = args.is("multiline");
     // In this client a dot matches newlines where a match may span lines.
     let pattern = if multiline { format!("(?s){}", args.word("pattern")) } else { args.word("pattern").to_owned() };

@@ -1,6 +1,7 @@
 //! What Codex shows of a command that ran or still runs.
 
 use crate::dialect::Returned;
+use crate::shell::command_notes;
 
 /// Output as it is shown: both streams, standard output first. Their order among each other isn't recorded.
 pub(super) fn both_streams(returned: &Returned<'_>) -> String {
@@ -8,20 +9,8 @@ pub(super) fn both_streams(returned: &Returned<'_>) -> String {
     if !output.is_empty() && !output.ends_with('\n') && !errors.is_empty() {
         output.push('\n');
     }
-    output + errors + &notes(returned)
-}
-
-/// What the sandbox denied and what was kept aside, which the model has to know.
-fn notes(returned: &Returned<'_>) -> String {
-    let denied = returned.field("denied").as_array().into_iter().flatten();
-    let denied = denied.filter_map(|denied| denied["reason"].as_str().map(str::to_owned));
-    let changes = returned.field("changes");
-    let noted = changes["notes"].as_array().into_iter().flatten().filter_map(|note| note.as_str().map(str::to_owned));
-    let kept = changes["kept_aside"].as_array().into_iter().flatten().map(|kept| {
-        let text = |name: &str| kept[name].as_str().unwrap_or_default();
-        format!("`{}` was kept aside: {}.", text("path"), text("reason"))
-    });
-    denied.chain(noted).chain(kept).map(|note| format!("\n{note}\n")).collect()
+    let notes = command_notes(returned).into_iter().map(|note| format!("\n{note}\n"));
+    output + errors + &notes.collect::<String>()
 }
 
 /// Tokens of a text, roughly: a token has four bytes.

@@ -3,9 +3,8 @@
 use serde_json::Value;
 use toolgate_contract::{ErrorClass, ErrorCode, ToolError};
 
-use super::files::is_missing;
 use crate::dialect::{EnterFault, FailedCall, ShownResult};
-use crate::parameter::ArgumentFault;
+use crate::parameter::ArgumentError;
 
 pub(super) fn failure(failed: &FailedCall<'_>) -> ShownResult {
     ShownResult::error(match failed.fault {
@@ -18,11 +17,11 @@ pub(super) fn failure(failed: &FailedCall<'_>) -> ShownResult {
     })
 }
 
-fn fault(fault: &ArgumentFault) -> String {
+fn fault(fault: &ArgumentError) -> String {
     match fault {
-        ArgumentFault::Missing { at } => format!("missing field `{at}`"),
-        ArgumentFault::Unexpected { at } => format!("unknown field `{at}`"),
-        ArgumentFault::Wrong { at, expected, given } => {
+        ArgumentError::Missing { at } => format!("missing field `{at}`"),
+        ArgumentError::Unexpected { at } => format!("unknown field `{at}`"),
+        ArgumentError::Wrong { at, expected, given } => {
             format!("invalid value at `{at}`: {given}, expected {expected}")
         }
     }
@@ -33,7 +32,7 @@ fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
     match (failed.tool, error.code) {
         ("apply_patch", code) if code.class() == ErrorClass::Policy => format!("patch rejected: {message}"),
         ("apply_patch", _) => format!("apply_patch verification failed: {message}"),
-        ("view_image", code) if is_missing(code) => {
+        ("view_image", ErrorCode::NotFound) => {
             format!("unable to locate image at `{}`: No such file or directory (os error 2)", path(failed, "path"))
         }
         ("read_file", code) if code.class() == ErrorClass::ToolExec => format!("failed to read file: {message}"),

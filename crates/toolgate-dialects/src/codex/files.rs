@@ -1,7 +1,7 @@
 //! Patches, images, and the file tools of January 2026.
 
 use serde_json::{Value, json};
-use toolgate_contract::{ErrorCode, ToolError};
+use toolgate_contract::ToolError;
 
 use super::exec_output::wall_time;
 use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
@@ -169,11 +169,6 @@ pub(super) fn leave_grep(returned: &mut Returned<'_>) -> ShownResult {
         .filter_map(|file| Some(returned.memory.absolute(file.as_str()?)))
         .collect();
     if files.is_empty() { ShownResult::error("No matches found.") } else { ShownResult::ok(files.join("\n")) }
-}
-
-/// Whether an error is about the file itself.
-pub(super) fn is_missing(code: ErrorCode) -> bool {
-    code == ErrorCode::NotFound
 }
 
 #[cfg(test)]

@@ -19,22 +19,6 @@ pub(super) fn leave_plan(_: &mut Returned<'_>) -> ShownResult {
     ShownResult::ok("Plan updated")
 }
 
-pub(super) fn enter_ask(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
-    let choices = |question: &Arguments| -> Vec<Value> {
-        question
-            .objects("options")
-            .iter()
-            .map(|option| json!({ "label": option.word("label"), "description": option.text("description") }))
-            .collect()
-    };
-    let questions: Vec<Value> = args
-        .objects("questions")
-        .iter()
-        .map(|question| json!({ "question": question.word("question"), "choices": choices(question) }))
-        .collect();
-    Ok(NativeCall::new("ask", json!({ "questions": questions })))
-}
-
 pub(super) fn leave_ask(returned: &mut Returned<'_>) -> ShownResult {
     let questions = returned.args.objects("questions");
     let given = returned.field("answers").as_array().cloned().unwrap_or_default();

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 const PAGE_BYTES: u64 = 4096;
 
 /// A thread of the sandbox.
-pub(super) struct Caller {
+pub(super) struct CallingThread {
     thread: u32,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct NamedEntry {
     pub(super) name: CString,
 }
 
-impl Caller {
+impl CallingThread {
     pub(super) fn new(thread: u32) -> Self {
         Self { thread }
     }

@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, FileType, RenameFlags, StatxFlags};
 use rustix::io::Errno;
 
 use super::super::syscall::seccomp::{self, Notification};
-use super::caller::{Caller, NamedEntry};
+use super::caller::{CallingThread, NamedEntry};
 use super::move_directory::move_directory;
 
 /// The system calls that the first process is asked about.
@@ -74,7 +74,7 @@ impl OverlayBroker {
             return Answer::Continue;
         }
         let paths = FileCall::of(asked).and_then(|call| {
-            let caller = Caller::new(asked.thread);
+            let caller = CallingThread::new(asked.thread);
             // Most renames are of files; the kernel does those, and they needn't wait for more than this look.
             let is_rename = matches!(call.kind, FileCallKind::Rename(_));
             if is_rename && !caller.names_directory(call.old) {
@@ -146,7 +146,7 @@ fn is_one_mount(old: &NamedEntry, new: &NamedEntry) -> bool {
 
 /// Makes a hard link. Of a file of the lower layer overlayfs makes a copy with both names, and remembers another inode for the
 /// first name: it is removed, and made again as a link to the second.
-fn link(old: &NamedEntry, new: &NamedEntry, caller: &Caller) -> Answer {
+fn link(old: &NamedEntry, new: &NamedEntry, caller: &CallingThread) -> Answer {
     let Ok(before) = old.stat() else { return Answer::Continue };
     if !FileType::from_raw_mode(before.st_mode).is_file() {
         return Answer::Continue;
