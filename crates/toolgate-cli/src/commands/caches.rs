@@ -69,14 +69,14 @@ fn list(caches: &[StoredCache], as_json: bool) -> Result<Exit> {
                 "in_use": cache.is_in_use, "workspace_exists": !cache.is_orphaned(),
             })
         };
-        outln!("{}", serde_json::to_string(&caches.iter().map(entry).collect::<Vec<_>>())?);
+        caches.iter().for_each(|cache| outln!("{}", entry(cache)));
         return Ok(Exit::Ok);
     }
     if caches.is_empty() {
         errln!("There are no caches.");
         return Ok(Exit::Ok);
     }
-    let mut table = TextTable::new(&["workspace", "size", "caches"]);
+    let mut table = TextTable::new(&["WORKSPACE", "SIZE", "CACHES"]);
     for cache in caches {
         let largest = cache.managers.iter().filter(|(_, bytes)| *bytes > 0).take(5);
         let largest: Vec<String> =

@@ -60,7 +60,7 @@ const CALLS: &[(&str, &[&str])] = &[
 const EXCEPTIONS: &[&str] = &["chat", "demo", "sandbox", "quarantine show", "completions", "man"];
 
 /// Lists that may be empty: no line is the JSON of no thing.
-const MAY_BE_EMPTY: &[&str] = &["quarantine list", "policy replay"];
+const MAY_BE_EMPTY: &[&str] = &["quarantine list", "policy replay", "caches list"];
 
 /// The subcommands below this one, as its help lists them.
 fn subcommands(world: &World, words: &[&str]) -> Vec<String> {

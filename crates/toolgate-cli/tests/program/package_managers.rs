@@ -276,13 +276,13 @@ fn caches_are_listed_and_cleared_and_can_be_switched_off() {
     assert_eq!(world.call("shell", keep.clone())["payload"]["exit_code"], json!(0));
     assert_eq!(world.call("shell", look.clone())["payload"]["stdout"], json!("kept\n"), "it lasts");
     let listed = world.run(&["--json", "caches", "list"]).json();
-    assert_eq!(listed[0]["workspace"], json!(world.workspace().canonicalize().unwrap()), "{listed}");
-    assert!(listed[0]["caches"]["mine"].as_u64().unwrap() > 0, "{listed}");
+    assert_eq!(listed["workspace"], json!(world.workspace().canonicalize().unwrap()), "{listed}");
+    assert!(listed["caches"]["mine"].as_u64().unwrap() > 0, "{listed}");
     let elsewhere = World::new();
     let other = elsewhere.call("shell", look.clone());
     assert_ne!(other["payload"]["exit_code"], json!(0), "another workspace has its own: {other}");
     assert_eq!(world.run(&["caches", "clear"]).code, 0);
-    assert_eq!(world.run(&["--json", "caches", "list"]).json(), json!([]));
+    assert_eq!(world.run(&["--json", "caches", "list"]).out, "");
     assert_ne!(world.call("shell", look)["payload"]["exit_code"], json!(0));
     world.put(&world.user_config(), "caches.packages = 'off'\n");
     let off = world.call("shell", json!({ "command": "echo \"[$XDG_CACHE_HOME]\"" }));
