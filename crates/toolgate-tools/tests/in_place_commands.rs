@@ -327,3 +327,23 @@ async fn what_one_command_planted_is_never_what_another_is_put_back_to() {
     end(other).await;
     assert_eq!(read(&world, ".vscode/tasks.json").as_deref(), Some("mine"));
 }
+
+/// Nobody could tell what was in it, so an undo of the move would lose that.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_directory_with_a_hidden_one_in_it_is_not_moved_away_in_place() {
+    // What policy hides, and a path that is too long to look for anything to hide.
+    for hidden in [".aws".to_owned(), vec!["n".repeat(200); 18].join("/")] {
+        let world = world();
+        let file = format!("dir/{hidden}/credentials");
+        world.file(&file, "key\n").file("dir/plain", "one\n");
+        let payload = world.run_script("mv dir moved", json!({ "stdin": true, "yield_ms": 600_000 })).await;
+        assert_ne!(payload["exit_code"], json!(0), "{payload}");
+        assert!(payload["denied"].to_string().contains("`dir` is hidden, or has something hidden in it"), "{payload}");
+        assert_eq!(payload["changes"], Value::Null, "{payload}");
+        assert_eq!(
+            (read(&world, &file).as_deref(), read(&world, "dir/plain").as_deref()),
+            (Some("key\n"), Some("one\n"))
+        );
+        assert!(!world.path().join("moved").exists(), "{payload}");
+    }
+}

@@ -26,7 +26,7 @@ const WRITING: &[&str] =
 const QUOTES: [char; 5] = ['\'', '"', '`', '‘', '’'];
 
 /// What programs print when a mount kept them from replacing or removing a path. Other mounts than ours say so too, so this counts for
-/// protected paths alone.
+/// protected and hidden paths alone.
 const BUSY_ERRORS: &[&str] = &["Device or resource busy", "EBUSY"];
 
 /// Lines of standard error that are read, from the end.
@@ -46,9 +46,10 @@ pub(super) fn denied_files(errors: &str, paths: &CommandPaths, workdir: &Path) -
     let unseen = unseen.flat_map(|line| paths_in(without_program_name(line)));
     let found = refused.chain(unseen.filter(|written| !shows(written)));
     let busy = last_lines(errors).filter(|line| has_any(line, BUSY_ERRORS));
-    let busy = busy.flat_map(|line| paths_in(without_program_name(line)));
-    let protected = busy.filter_map(|path| protected_denial(&path, paths, workdir));
-    first_different(found.filter_map(|path| denial(&path, paths, workdir)).chain(protected))
+    let busy = busy.flat_map(|line| paths_in(without_program_name(line)).chain(quoted(line).map(str::to_owned)));
+    let mounted = busy
+        .filter_map(|path| protected_denial(&path, paths, workdir).or_else(|| hidden_denial(&path, paths, workdir)));
+    first_different(found.filter_map(|path| denial(&path, paths, workdir)).chain(mounted))
 }
 
 /// Why a command didn't find what it looked for outside of what commands see. Whether something is there isn't told.
@@ -101,7 +102,7 @@ fn tells_of_writing(line: &str) -> bool {
 
 /// The name that a refusal is about, where it needn't look like a path: what is quoted, or the last word before the error.
 fn subject_of(line: &str) -> impl Iterator<Item = String> {
-    let quoted = line.split(QUOTES).skip(1).step_by(2).map(str::to_owned);
+    let quoted = quoted(line).map(str::to_owned);
     let before = WRITE_ERRORS.iter().find_map(|words| line.split_once(words)).map(|(before, _)| before);
     let last = before.and_then(|before| before.trim_end_matches([':', ' ']).rsplit(' ').next());
     quoted.chain(last.map(|word| word.trim_matches(QUOTES).to_owned()))
@@ -126,9 +127,14 @@ fn without_program_name(line: &str) -> &str {
     if is_name { rest } else { line }
 }
 
+/// What stands in quotes.
+fn quoted(line: &str) -> impl Iterator<Item = &str> {
+    line.split(QUOTES).skip(1).step_by(2)
+}
+
 /// Words of a line that could be paths: what stands in quotes, and what looks like one.
 fn paths_in(line: &str) -> impl Iterator<Item = String> + '_ {
-    let quoted = line.split(QUOTES).skip(1).step_by(2);
+    let quoted = quoted(line);
     let bare = line.split([' ', '\t', '\'', '"', '`', '‘', '’', '(', ')']);
     let bare = bare.map(|word| word.trim_end_matches([':', ',', ';', '.']));
     quoted.chain(bare).filter(|word| word.contains('/')).map(str::to_owned)
@@ -147,6 +153,26 @@ fn protected_denial(written: &str, paths: &CommandPaths, workdir: &Path) -> Opti
         ),
     };
     Some(of(&path, reason))
+}
+
+/// A hidden path, or a directory with one in it, that the command couldn't move, replace or remove. Nobody can be asked for that.
+fn hidden_denial(written: &str, paths: &CommandPaths, workdir: &Path) -> Option<Denial> {
+    let path = plain(&workdir.join(written))?;
+    let is_committed = paths.substitutes.iter().any(|(place, _)| place.starts_with(&path));
+    let is_hidden = paths.secret.iter().any(|place| place.starts_with(&path));
+    let reason = match (is_committed, is_hidden) {
+        (true, _) => format!(
+            "`{written}` is hidden, or has hidden files in it. Commands that work in place see the committed version of such a file, \
+             and can't replace, move or remove it. Git can without `stdin`, `tty` and `background`, where changes are staged; otherwise \
+             the person runs it outside of Toolgate."
+        ),
+        (false, true) => format!(
+            "`{written}` is hidden, or has something hidden in it: commands can't replace, move or remove it. The person can, outside \
+             of Toolgate."
+        ),
+        (false, false) => return None,
+    };
+    Some(Denial { code: ErrorCode::SandboxDenied, missing: Vec::new(), reason, rule: None })
 }
 
 fn denial(written: &str, paths: &CommandPaths, workdir: &Path) -> Option<Denial> {

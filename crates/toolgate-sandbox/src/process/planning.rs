@@ -54,11 +54,15 @@ pub(super) fn plan(
     let (mut pinned, protected) = protected_paths::pinned_and_read_only(&lookup, &paths.protected, &writable)?;
     let substitutes: Vec<SubstituteMount> =
         paths.substitutes.iter().filter_map(|(path, substitute)| substitute_mount(&lookup, path, substitute)).collect();
-    // Their parents are pinned: a hidden path that is renamed would no longer be hidden.
-    let hidden =
-        secret.iter().chain(substitutes.iter().map(|substitute| &substitute.place)).map(path_of).chain(
-            late_tmpfs_mounts.iter().map(|tmpfs| PathBuf::from(std::ffi::OsStr::from_bytes(tmpfs.path.to_bytes()))),
-        );
+    // Their parents are pinned: a hidden path that is renamed would no longer be hidden. In place, a directory that a mask is over
+    // would go along with its parent, and nobody would know what was in it. On an overlay, no directory with a mount in it is moved.
+    let hidden_directories = masked.iter().filter(|_| overlays.is_empty());
+    let hidden = secret
+        .iter()
+        .chain(hidden_directories)
+        .chain(substitutes.iter().map(|substitute| &substitute.place))
+        .map(path_of)
+        .chain(late_tmpfs_mounts.iter().map(|tmpfs| PathBuf::from(std::ffi::OsStr::from_bytes(tmpfs.path.to_bytes()))));
     pinned.extend(hidden.flat_map(|path| protected_paths::above(&lookup, &path, &writable)));
     let granted = || roots.iter().chain(&shown);
     let (only, links) = readable(&lookup, profile);
