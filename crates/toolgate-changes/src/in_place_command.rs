@@ -25,8 +25,8 @@ pub struct InPlaceCommand {
     pub(crate) is_open: bool,
     /// Whether a sandbox keeps the command from protected paths, such as Toolgate's own state.
     pub(crate) is_confined: bool,
-    /// Paths that other in-place commands had changed before this one began, with their content before that: that
-    /// content is the baseline, not what the other commands left.
+    /// Paths where other commands in place had left something, before this one began, that is reverted when they end, with the
+    /// content before that: that content is the baseline, not what the other commands left.
     inherited: BTreeMap<WorkspacePath, Option<FileState>>,
     /// Paths that a mount of the sandbox is over, with device and inode.
     mounted_over: Vec<(WorkspacePath, Option<(u64, u64)>)>,
@@ -60,9 +60,8 @@ impl InPlaceCommand {
         let mut inherited = BTreeMap::new();
         for other in change_log.watched() {
             other.catch_up(None)?;
-            for (place, change) in &other.watched().made {
-                let first = other.inherited.get(place).unwrap_or(&change.before);
-                inherited.entry(place.clone()).or_insert_with(|| first.clone());
+            for change in other.changes_to_revert()? {
+                inherited.entry(change.place).or_insert(change.before);
             }
         }
         let (run, call) = (changer.origin.run.clone(), changer.origin.tool_call_id.clone());
@@ -168,6 +167,21 @@ impl InPlaceCommand {
             }
         }
         settled
+    }
+
+    /// What the command has left so far that is reverted when it ends. Not what somebody removed, or changed by a call since.
+    fn changes_to_revert(&self) -> Result<Vec<Change>, ToolError> {
+        if self.is_open {
+            return Ok(Vec::new());
+        }
+        let (workspace, net) = (&self.changer.workspace, self.net_changes(&self.watched().made));
+        let rejected = workspace.selector.select_in_place(net).quarantined;
+        let mut left = Vec::new();
+        for (change, _) in rejected {
+            let now = workspace.files.node(&change.place, true)?.map(|node| node.state);
+            left.extend(FileState::same(now.as_ref(), change.after.as_ref()).then_some(change));
+        }
+        Ok(left)
     }
 
     /// Its changes, relative to the content before it and before the commands that began earlier.

@@ -328,6 +328,30 @@ async fn what_one_command_planted_is_never_what_another_is_put_back_to() {
     assert_eq!(read(&world, ".vscode/tasks.json").as_deref(), Some("mine"));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_others_made_of_a_file_beside_one_command_is_what_another_is_put_back_to() {
+    // A person moves a file away that was there, and a call writes what a command had planted.
+    for (before, by_call) in [("w", None), ("mine", Some("written"))] {
+        let world = world();
+        world.file(".mcp.json", before).file("first.sh", "[ -z \"$1\" ] || echo evil > .mcp.json; touch ready; cat");
+        let session = world.session();
+        let first = format!("sh first.sh {}", by_call.unwrap_or_default());
+        call(&world, &session, "shell", json!({ "command": first, "background": true, "stdin": true })).await;
+        wait_until_async("the first command runs", || world.path().join("ready").exists()).await;
+        match by_call {
+            None => std::fs::rename(world.path().join(".mcp.json"), world.path().join("away")).unwrap(),
+            Some(content) => {
+                call(&world, &session, "write", json!({ "path": ".mcp.json", "content": content })).await;
+            }
+        }
+        let payload = world.run_script("echo more > .mcp.json", json!({ "stdin": true, "yield_ms": 600_000 })).await;
+        assert_eq!(aside(&payload), [".mcp.json"], "{payload}");
+        assert_eq!(read(&world, ".mcp.json").as_deref(), by_call, "{payload}");
+        session.end().await;
+        assert_eq!(read(&world, ".mcp.json").as_deref(), by_call);
+    }
+}
+
 /// Nobody could tell what was in it, so an undo of the move would lose that.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_directory_with_a_hidden_one_in_it_is_not_moved_away_in_place() {
