@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use toolgate_contract::{
-    Change, ErrorCode, EventPayload, FileState, Files, LaunchSpec, STATE_DIRECTORY, ToolError, WorkspacePath,
+    Change, ErrorCode, EventPayload, FileState, Files, LaunchSpec, STATE_DIRECTORY, Substitute, ToolError,
+    WorkspacePath,
 };
 use toolgate_journal::ChangeLock;
 
@@ -30,6 +31,8 @@ pub struct InPlaceCommand {
     inherited: BTreeMap<WorkspacePath, Option<FileState>>,
     /// Paths that a mount of the sandbox is over, with device and inode.
     mounted_over: Vec<(WorkspacePath, Option<(u64, u64)>)>,
+    /// Hidden files that the command sees as they were committed.
+    committed: Vec<Substitute>,
     watched: Mutex<InPlaceState>,
 }
 
@@ -71,8 +74,10 @@ impl InPlaceCommand {
         let files = changer.workspace.files.as_ref();
         let mounted_over =
             except.iter().filter(|_| is_confined).map(|place| (place.clone(), identity(files, place))).collect();
-        let in_place =
-            Arc::new(Self { changer, is_open: spec.unsandboxed, is_confined, inherited, mounted_over, watched });
+        let is_mounted = |substitute: &&Substitute| is_confined && substitute.added.is_none();
+        let committed = spec.substitutes.iter().filter(is_mounted).cloned().collect();
+        let is_open = spec.unsandboxed;
+        let in_place = Arc::new(Self { changer, is_open, is_confined, inherited, mounted_over, committed, watched });
         change_log.watch(&in_place);
         Ok(in_place)
     }
@@ -200,6 +205,14 @@ impl InPlaceCommand {
         let is_another =
             |(place, was): &&(WorkspacePath, Option<(u64, u64)>)| was.is_some() && *was != identity(files, place);
         self.mounted_over.iter().filter(is_another).map(|(place, _)| files.shown(place)).collect()
+    }
+
+    /// Hidden files that git has another version of by now and couldn't replace, because the one from before is mounted there.
+    pub(crate) fn not_replaced_by_git(&self) -> Vec<String> {
+        let workspace = &self.changer.workspace;
+        let files = workspace.files.as_ref();
+        let stayed = self.committed.iter().filter(|seen| workspace.selector.committed.has_other_version(seen, files));
+        stayed.map(|seen| files.shown(&seen.place)).collect()
     }
 
     /// Releases the snapshot of a command that never began; the next snapshot can start from it.

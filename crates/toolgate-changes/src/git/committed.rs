@@ -165,6 +165,17 @@ impl CommittedFiles {
         Some(committed == Some(id) && has_object)
     }
 
+    /// Whether the index has another version of a file than a command saw in place of it, which isn't in the workspace.
+    pub(crate) fn has_other_version(&self, seen: &Substitute, files: &dyn Files) -> bool {
+        let staged = || {
+            let tracked = TrackedPath::find(&seen.place, files)?;
+            let staged = self.index(&tracked.index(), files)?.blob(&unescape_path(&tracked.path))?.id;
+            let is_there = self.blob_of(&seen.place, staged, files) == Some(staged);
+            Some(!is_there && blob_id(staged.kind(), &seen.content)? != staged)
+        };
+        staged().unwrap_or(false)
+    }
+
     fn objects(&self, git: &WorkspacePath) -> Option<GitObjects> {
         Some(GitObjects::in_directory(git.beneath(self.directories.get(git.root)?)))
     }

@@ -16,6 +16,10 @@ const OTHERS_COUNTED: &str =
 const MOUNT_REPLACED: &str =
     "was replaced while the command ran. From then on the command could read or change the new file.";
 
+const NOT_REPLACED: &str = "is hidden, and git has checked out another version of it without replacing the file: a command that works in \
+                            place can't. Undo this call, and repeat it without `stdin`, `tty` and `background`, where changes are \
+                            staged; otherwise the person runs it outside of Toolgate.";
+
 impl ChangeSettler {
     /// Records the changes of a command that worked in place, and reverts those that aren't allowed.
     pub(super) fn settle_in_place(&self, in_place: &InPlaceCommand) -> Result<SettledChanges, ToolError> {
@@ -37,6 +41,10 @@ impl ChangeSettler {
             settled
                 .notes
                 .extend(replaced_mounts.iter().take(MAX_QUARANTINED).map(|path| format!("`{path}` {MOUNT_REPLACED}")));
+            let not_replaced = in_place.not_replaced_by_git();
+            settled
+                .notes
+                .extend(not_replaced.iter().take(MAX_QUARANTINED).map(|path| format!("`{path}` {NOT_REPLACED}")));
             settled.notes.extend(notes);
             list_quarantined(&mut settled, quarantined);
             Ok(settled)

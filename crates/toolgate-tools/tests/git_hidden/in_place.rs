@@ -102,6 +102,33 @@ async fn what_is_mounted_cannot_be_written() {
     }
 }
 
+/// Git can't replace what is mounted: the reply says so, and what to do, which then works.
+#[tokio::test(flavor = "multi_thread")]
+async fn git_learns_why_a_hidden_file_is_busy() {
+    for (command, is_noticed) in
+        [("git checkout -q other", false), ("git reset -q --hard other", true), ("git merge -q other", true)]
+    {
+        let world = world();
+        world.file("do.sh", command);
+        let args = json!({ "command": "sh do.sh", "stdin": true, "yield_ms": 600_000 });
+        let reply = world.perform("shell", args).await;
+        let payload = reply.payload.unwrap();
+        let (exit_code, told) = (payload["exit_code"].as_i64().unwrap(), payload.to_string());
+        assert_eq!(exit_code != 0, is_noticed, "{command}: {payload}");
+        assert!(told.contains("`.env` is hidden") && told.contains("without `stdin`, `tty`"), "{command}: {payload}");
+        assert_eq!(read(&world, ".env"), SECRET, "{command}: {payload}");
+        if !is_noticed {
+            let undone = world.perform("undo", json!({ "call": reply.tool_call_id })).await;
+            assert!(undone.ok, "{:?}", undone.error);
+        }
+        assert_eq!(world.git(&["status", "--porcelain", "-uno"]), "", "{command}: {payload}");
+        let payload = shell_with(&world, command, json!({})).await;
+        assert_eq!(payload["exit_code"], json!(0), "{command}: {payload}");
+        assert_eq!(read(&world, ".env"), "TOKEN=other\n", "{command}: {payload}");
+        world.git(&["fsck", "--strict"]);
+    }
+}
+
 /// Bubblewrap has no overlay, so every command works in place.
 #[tokio::test(flavor = "multi_thread")]
 async fn bubblewrap_mounts_the_committed_versions_too() {
