@@ -73,8 +73,11 @@ impl Changes for ChangeApplier {
             change_log.revert_unfinished(&turn, self.workspace.files.as_ref(), None)?;
             return Err(error.with_hint("Everything is as it was before."));
         }
+        if let Err(error) = made {
+            change_log.revert_unfinished(&turn, self.workspace.files.as_ref(), None)?;
+            return Err(error);
+        }
         turn.done()?;
-        made?;
         running.iter().try_for_each(|in_place| in_place.changed_by_others(&places))?;
         for change in &changes {
             self.workspace.reads.wrote(&self.session, &self.origin.tool_call_id, change);
@@ -97,6 +100,7 @@ impl Changes for ChangeApplier {
         let _pin = change_log.contents().pin(&changes);
         if let Err(error) = change_log.adopt(&changes, files).and_then(|()| self.record(&turn, &id, &changes)) {
             change_log.own(&changes, files)?;
+            change_log.revert_unfinished(&turn, files, None)?;
             return Err(error);
         }
         let written = files.write_changes(&changes, source, &id);
@@ -157,11 +161,13 @@ impl ChangeApplier {
         Ok(changes)
     }
 
-    /// From here on the change can be reverted, even if this process is killed.
+    /// From here on the change can be reverted, even if this process is killed. What the journal has is noted before, so that
+    /// whoever reverts the change finds it there.
     fn record(&self, turn: &ChangeLock, id: &str, changes: &[Change]) -> Result<(), ToolError> {
+        let origin = Some(EventOrigin::clone(&self.origin));
+        turn.note(&ChangeIntent { id: id.to_owned(), changes: changes.to_vec(), origin })?;
         let payload = EventPayload::FilesChanging { changes: changes.to_vec() };
-        self.recorder.record(&[self.origin.event(self.workspace.clock.now(), payload)])?;
-        Ok(turn.note(&ChangeIntent { id: id.to_owned(), changes: changes.to_vec() })?)
+        self.recorder.record(&[self.origin.event(self.workspace.clock.now(), payload)])
     }
 
     /// Remembers what the session made. Only for changes that are its own work: what is restored isn't, and what a command

@@ -9,19 +9,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
 use toolgate_contract::{
-    Access, Change, ErrorCode, FileState, Files, HiddenPaths, QuarantinedPath, StagedChanges, ToolError,
-    UnreadableChange, WorkspacePath,
+    Change, ErrorCode, FileState, Files, HiddenPaths, QuarantinedPath, StagedChanges, ToolError, UnreadableChange,
 };
 use toolgate_journal::{
-    BlobStore, CallQuarantine, ChangeIntent, ChangeLock, ChangeNotice, NoticeKind, PlaceFile, SigningKey,
-    SnapshotStore, StateDirectory,
+    BlobStore, CallQuarantine, ChangeLock, ChangeNotice, NoticeKind, PlaceFile, RunOptions, SnapshotStore,
+    StateDirectory,
 };
 
 use crate::in_place_command::InPlaceCommand;
 use crate::settle::ChangeSelection;
-
-/// The id of a recovery; it becomes part of temporary file names.
-const RECOVERY_ID: &str = "recovery";
 
 /// The new content of a command's changes is stored for display, for files up to this size and up to this total.
 const MAX_STORED_FILE: u64 = 256 * 1024;
@@ -31,16 +27,17 @@ const MAX_STORED_TOTAL: u64 = 16 * 1024 * 1024;
 pub struct ChangeLog {
     pub(crate) state: StateDirectory,
     contents: Arc<BlobStore>,
-    /// Signs snapshots.
-    key: Option<SigningKey>,
+    /// How runs are recorded; the key signs snapshots, too.
+    pub(crate) options: RunOptions,
     /// Running commands that change files in place.
     in_place: Mutex<Vec<Weak<InPlaceCommand>>>,
 }
 
 impl ChangeLog {
-    /// The log of changes in this state directory, with this store for previous contents. The key signs snapshots.
-    pub fn new(state: StateDirectory, contents: Arc<BlobStore>, key: Option<SigningKey>) -> Self {
-        Self { state, contents, key, in_place: Mutex::default() }
+    /// The log of changes in this state directory, with this store for previous contents. The key of the options signs
+    /// snapshots.
+    pub fn new(state: StateDirectory, contents: Arc<BlobStore>, options: RunOptions) -> Self {
+        Self { state, contents, options, in_place: Mutex::default() }
     }
 
     /// Waits for the change lock. A change that a killed process left half done is reverted first.
@@ -52,7 +49,7 @@ impl ChangeLog {
 
     /// The snapshots of this workspace.
     pub(crate) fn snapshots(&self) -> Result<SnapshotStore, ToolError> {
-        Ok(self.state.snapshots(self.key.clone())?)
+        Ok(self.state.snapshots(self.options.key.clone())?)
     }
 
     /// The file contents that undo needs.
@@ -78,33 +75,6 @@ impl ChangeLog {
         let mut in_place = self.in_place();
         in_place.retain(|one| one.strong_count() > 0);
         in_place.iter().filter_map(Weak::upgrade).collect()
-    }
-
-    /// Reverts an unfinished change. With `hidden_paths`, a path that policy hides can only be removed, never written:
-    /// the record of the change may have come with a repository.
-    pub(crate) fn revert_unfinished(
-        &self,
-        turn: &ChangeLock,
-        files: &dyn Files,
-        hidden_paths: Option<&dyn HiddenPaths>,
-    ) -> Result<(), ToolError> {
-        let Some(ChangeIntent { id, changes }) = turn.unfinished()? else { return Ok(()) };
-        let places: Vec<WorkspacePath> = changes.iter().map(|change| change.place.clone()).collect();
-        files.clear_temporary(&places, &id)?;
-        let mut reverts = Vec::new();
-        let is_hidden =
-            |place: &WorkspacePath| hidden_paths.is_some_and(|hidden_paths| hidden_paths.hides(Access::Write, place));
-        let may_revert = |change: &&Change| change.before.is_none() || !is_hidden(&change.place);
-        for change in changes.iter().filter(may_revert) {
-            reverts.extend(self.inverse(change, files)?);
-        }
-        // An earlier recovery may have been killed too.
-        let places: Vec<WorkspacePath> = reverts.iter().map(|change| change.place.clone()).collect();
-        files.clear_temporary(&places, RECOVERY_ID)?;
-        files.write_changes(&reverts, self.contents.as_ref(), RECOVERY_ID)?;
-        self.own(&changes, files)?;
-        self.notify(&ChangeNotice { id, changes: Vec::new(), kind: NoticeKind::Reverted }, None)?;
-        Ok(turn.done()?)
     }
 
     /// Tells the commands that work in place, of every process, what a call changed: it isn't theirs. Where one of them is of
@@ -151,7 +121,7 @@ impl ChangeLog {
     }
 
     /// Leaves a notice for every command that isn't settled, but the one with this snapshot, and says how many there are.
-    fn notify(&self, notice: &ChangeNotice, except: Option<&str>) -> Result<usize, ToolError> {
+    pub(crate) fn notify(&self, notice: &ChangeNotice, except: Option<&str>) -> Result<usize, ToolError> {
         let snapshots = self.snapshots()?;
         let mut unsettled = snapshots.unsettled()?;
         unsettled.retain(|name| Some(name.as_str()) != except);

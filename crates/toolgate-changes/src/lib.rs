@@ -21,6 +21,7 @@ mod settle;
 mod snapshot;
 mod undo;
 mod undo_history;
+mod unfinished_change;
 mod workspace_changes;
 
 pub use build_output::{FoldedChanges, fold_build_output};

@@ -115,7 +115,7 @@ impl InPlaceRevert<'_> {
         let places: Vec<WorkspacePath> = restores.iter().map(|change| change.place.clone()).collect();
         let running = self.change_log.watched();
         running.iter().try_for_each(|in_place| in_place.catch_up(Some(&places)))?;
-        turn.note(&ChangeIntent { id: self.id.to_owned(), changes: restores.to_vec() })?;
+        turn.note(&ChangeIntent { id: self.id.to_owned(), changes: restores.to_vec(), origin: None })?;
         if files.write_changes(restores, contents, self.id).is_err() {
             files.clear_temporary(&places, self.id)?;
             let (going, coming): (Vec<&Change>, Vec<&Change>) =

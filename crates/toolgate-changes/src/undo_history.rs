@@ -2,10 +2,11 @@
 //! each time, whatever was undone, redone or failed to be undone before.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use toolgate_contract::{Event, EventPayload};
+use toolgate_contract::{Change, Event, EventPayload, FileState};
 
 /// The changes of calls, in the order of their events.
 #[derive(Debug, Default)]
@@ -17,7 +18,7 @@ pub struct UndoHistory {
 #[derive(Debug)]
 enum HistoryStep {
     /// A call changed files.
-    Changed { call: String, origin: ChangeOrigin },
+    Changed { call: String, origin: ChangeOrigin, fingerprints: ChangeFingerprints },
     /// A call of the tool `undo` began.
     UndoStarted { call: String, target: UndoTarget },
     /// A call succeeded.
@@ -30,6 +31,26 @@ struct ChangeOrigin {
     run: String,
     turn: Option<u64>,
     agent: Option<String>,
+}
+
+/// Tells whether one change is the reverse of another: a change that failed, or was killed half way, is on record with its
+/// reverse. The changes themselves would take too much memory.
+#[derive(Debug, Clone, Copy)]
+struct ChangeFingerprints {
+    made: u64,
+    reverse: u64,
+}
+
+impl ChangeFingerprints {
+    fn of(changes: &[Change]) -> Self {
+        let (mut made, mut reverse) = (DefaultHasher::new(), DefaultHasher::new());
+        for Change { place, before, after, .. } in changes {
+            let side = |state: &Option<FileState>| state.as_ref().map(|state| (state.sha256.clone(), state.mode));
+            (place.root, &place.path, side(before), side(after)).hash(&mut made);
+            (place.root, &place.path, side(after), side(before)).hash(&mut reverse);
+        }
+        Self { made: made.finish(), reverse: reverse.finish() }
+    }
 }
 
 /// The arguments of the tool `undo`.
@@ -54,6 +75,8 @@ impl UndoTarget {
 #[derive(Debug, Default)]
 struct CallChanges {
     origins: Vec<ChangeOrigin>,
+    /// The fingerprints of its changes that weren't reverted.
+    made: Vec<u64>,
     /// The position of its last change.
     last: usize,
     /// Whether its changes count: they were made, and aren't undone.
@@ -71,7 +94,8 @@ impl UndoHistory {
         let step = match &event.payload {
             EventPayload::FilesChanging { changes } if changes.iter().any(|change| change.before != change.after) => {
                 let (run, turn, agent) = (event.run.clone(), event.turn, event.trace_id.clone());
-                HistoryStep::Changed { call, origin: ChangeOrigin { run, turn, agent } }
+                let (origin, fingerprints) = (ChangeOrigin { run, turn, agent }, ChangeFingerprints::of(changes));
+                HistoryStep::Changed { call, origin, fingerprints }
             }
             EventPayload::CallStarted { tool, args, .. } if tool == "undo" => {
                 HistoryStep::UndoStarted { call, target: serde_json::from_value(args.clone()).unwrap_or_default() }
@@ -89,12 +113,8 @@ impl UndoHistory {
         let mut calls: HashMap<String, CallChanges> = HashMap::new();
         for (position, (_, step)) in self.steps.into_iter().enumerate() {
             match step {
-                HistoryStep::Changed { call, origin } => {
-                    let changes = calls.entry(call).or_default();
-                    changes.origins.push(origin);
-                    changes.last = position;
-                    // An undo counts once it has succeeded.
-                    changes.is_in_effect |= changes.undoes.is_none();
+                HistoryStep::Changed { call, origin, fingerprints } => {
+                    calls.entry(call).or_default().add(position, origin, fingerprints);
                 }
                 HistoryStep::UndoStarted { call, target } => calls.entry(call).or_default().undoes = Some(target),
                 HistoryStep::Completed { call } => complete(&mut calls, &call),
@@ -107,6 +127,22 @@ impl UndoHistory {
             .collect();
         left.sort_unstable();
         left.into_iter().rev().map(|(_, call)| call).collect()
+    }
+}
+
+impl CallChanges {
+    /// Adds a change, or takes an earlier one away that this one reverts.
+    fn add(&mut self, position: usize, origin: ChangeOrigin, ChangeFingerprints { made, reverse }: ChangeFingerprints) {
+        if let Some(reverted) = self.made.iter().rposition(|earlier| *earlier == reverse) {
+            self.made.remove(reverted);
+            self.is_in_effect &= !self.made.is_empty();
+            return;
+        }
+        self.made.push(made);
+        self.origins.push(origin);
+        self.last = position;
+        // An undo counts once it has succeeded.
+        self.is_in_effect |= self.undoes.is_none();
     }
 }
 
@@ -147,8 +183,8 @@ mod tests {
 
     use super::*;
 
-    /// What calls did, word by word: `a` changes a file, `u=a` undoes call a as call u, `u!a` tries that and fails,
-    /// `u@r` undoes run r.
+    /// What calls did, word by word: `a` changes a file, `a~` is killed and reverted, `u=a` undoes call a as call u, `u!a`
+    /// tries that and fails, `u@r` undoes run r.
     fn in_effect(story: &str) -> Vec<String> {
         let mut history = UndoHistory::default();
         for (second, word) in story.split(' ').enumerate() {
@@ -169,7 +205,13 @@ mod tests {
                 let args = if sign == "@" { json!({ "run": of }) } else { json!({ "call": of }) };
                 history.add(&at(call, run, started("undo", args)));
             }
+            let is_killed = call.ends_with('~');
+            let call = call.trim_end_matches('~');
             history.add(&at(call, run, changed()));
+            if is_killed {
+                history.add(&at(call, run, reverted()));
+                continue;
+            }
             let ending = CallEnding::default();
             let ended = match sign {
                 "!" => {
@@ -202,6 +244,12 @@ mod tests {
         EventPayload::FilesChanging { changes: vec![Change { path: "f".into(), place, before: None, after }] }
     }
 
+    fn reverted() -> EventPayload {
+        let EventPayload::FilesChanging { mut changes } = changed() else { unreachable!() };
+        changes.iter_mut().for_each(|change| std::mem::swap(&mut change.before, &mut change.after));
+        EventPayload::FilesChanging { changes }
+    }
+
     #[test]
     fn what_is_left_to_undo() {
         let cases: &[(&str, &[&str])] = &[
@@ -225,6 +273,10 @@ mod tests {
             ("q/a r/b r/c r/u=c s/v@r", &["a"]),
             ("q/a r/b r/c r/u=c s/v@r s/w=v", &["b", "a"]),
             ("q/a r/u=a s/v@r", &["a"]),
+            // What was killed half way is reverted already.
+            ("a b~", &["a"]),
+            ("a b b~ c", &["c", "b", "a"]),
+            ("a~ b", &["b"]),
             // A call that goes on after it was undone is there again.
             ("a b u=b b", &["b", "a"]),
         ];

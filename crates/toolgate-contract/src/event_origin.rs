@@ -1,10 +1,12 @@
 //! Which run, turn, trace and call an event belongs to.
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::{Event, EventPayload};
 
 /// The run, turn, trace and call that events belong to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventOrigin {
     /// The run.
     pub run: String,

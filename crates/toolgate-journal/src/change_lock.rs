@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 
 use rustix::fs::{FlockOperation, OFlags};
 use serde::{Deserialize, Serialize};
-use toolgate_contract::Change;
+use toolgate_contract::{Change, EventOrigin};
 
 use crate::JournalError;
 use crate::directory::DirectoryHandle;
@@ -22,6 +22,9 @@ pub struct ChangeIntent {
     pub id: String,
     /// Each file's before and after.
     pub changes: Vec<Change>,
+    /// The call that the journal has this change of; none if it isn't recorded yet.
+    #[serde(default)]
+    pub origin: Option<EventOrigin>,
 }
 
 /// The right to change files. Other processes wait until this is dropped.

@@ -198,7 +198,7 @@ fn changes(
     let roots = root_directories(location, &settings.roots);
     let undo = Undo::tool(state.path(), roots.clone(), Arc::clone(&contents), run_options.key.clone());
     let overlays = StoredOverlays { parent: state.layers_dir(), roots };
-    let log = ChangeLog::new(state, contents, run_options.key.clone());
+    let log = ChangeLog::new(state, contents, run_options.clone());
     let hidden_paths: Arc<dyn HiddenPaths> = Arc::new(ContentHiddenPaths::new(Arc::clone(policy), Arc::clone(files)));
     let clock = Arc::clone(&run_options.clock);
     let changes = WorkspaceChanges::new(

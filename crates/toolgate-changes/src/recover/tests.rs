@@ -1,5 +1,5 @@
 //! A command that worked in place is settled once, whatever moment a kill comes at: while it is settled, and again while the
-//! next start recovers. `strace` kills after one system call, then after the next, until none is left.
+//! next start recovers. So is a change of files: it is made, or reverted, and on record as it ended. `strace` kills after one system call, then after the next, until none is left.
 #![allow(clippy::disallowed_methods, reason = "tests prepare and inspect files by themselves, and start processes")]
 
 use std::collections::BTreeMap;
@@ -8,8 +8,8 @@ use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 
 use toolgate_contract::{
-    Access, ApplyMode, Change, Durability, EventOrigin, EventPayload, HiddenPaths, LaunchSpec, RunFacts, SystemClock,
-    WorkspacePath, sha256,
+    Access, ApplyMode, Change, Changes, Durability, EventOrigin, EventPayload, FileContent, FileEdit, FileState, Files,
+    HiddenPaths, LaunchSpec, RunFacts, SystemClock, WorkspacePath, sha256,
 };
 use toolgate_journal::{RunOptions, RunRecorder, SigningKey, StateDirectory, Verification, read_events, verify};
 use toolgate_sandbox::Roots;
@@ -42,7 +42,7 @@ fn options() -> RunOptions {
 fn changes(workspace: &Path) -> Arc<WorkspaceChanges> {
     let state = StateDirectory::open(workspace).unwrap();
     let contents = Arc::new(state.contents(Durability::Os).unwrap());
-    let log = ChangeLog::new(state, contents, options().key);
+    let log = ChangeLog::new(state, contents, options());
     let directories = vec![workspace.to_owned()];
     let options = ChangeOptions { roots: vec![0], directories, ..ChangeOptions::default() };
     let files = Arc::new(Roots::open(workspace).unwrap());
@@ -156,6 +156,48 @@ impl World {
     }
 }
 
+/// The journal ends with what is on the disk: undo finds what the change left, or nothing of it.
+fn check_change(world: &World, moment: &str) {
+    let files = Roots::open(&world.at("")).unwrap();
+    let mut places: BTreeMap<WorkspacePath, Change> = BTreeMap::new();
+    for change in world.recorded() {
+        match places.get_mut(&change.place) {
+            Some(known) => known.followed_by(&change),
+            None => drop(places.insert(change.place.clone(), change)),
+        }
+    }
+    for (place, change) in &places {
+        let now = files.node(place, true).unwrap().map(|node| node.state);
+        assert!(FileState::same(now.as_ref(), change.after.as_ref()), "{moment}: {change:?}, is {now:?}");
+    }
+    let is_made = !world.at("b.txt").exists();
+    let on_record = places.values().filter(|change| !change.is_nothing()).count();
+    assert_eq!(on_record, if is_made { 3 } else { 0 }, "{moment}: {places:?}");
+    let content = |path: &str| std::fs::read_to_string(world.at(path)).unwrap();
+    assert_eq!(content("a.txt"), if is_made { "gone" } else { "one" }, "{moment}");
+    assert_eq!(world.at("deep.txt").exists(), is_made, "{moment}");
+    let verified = verify(&world.at(".toolgate/runs/run"), options().key.as_ref());
+    assert!(matches!(verified, Ok(Verification::Ok { signed: true, .. })), "{moment}: {verified:?}");
+}
+
+/// Moves one file over another, and makes a third.
+fn edits(workspace: &Path) -> Vec<FileEdit> {
+    let files = Roots::open(workspace).unwrap();
+    let place = |path: &str| WorkspacePath::in_workspace(path);
+    let content = |path: &str| files.content(&place(path), u64::MAX).unwrap();
+    let new = FileContent { bytes: b"new".to_vec().into(), mode: None };
+    vec![
+        FileEdit {
+            place: place("a.txt"),
+            before: content("a.txt"),
+            after: content("b.txt"),
+            moved_from: Some(place("b.txt")),
+        },
+        FileEdit { place: place("b.txt"), before: content("b.txt"), after: None, moved_from: None },
+        FileEdit { place: place("deep.txt"), before: None, after: Some(new), moved_from: None },
+    ]
+}
+
 fn settler(workspace: &Path) -> ChangeSettler {
     let state = StateDirectory::open(workspace).unwrap();
     let run = Arc::new(state.open_run("run", &options()).unwrap());
@@ -191,12 +233,46 @@ fn child() {
             let settled = settler.settle(None, Some(in_place), ApplyMode::InPlace).unwrap();
             assert_eq!((settled.created, settled.changed, settled.deleted), (2, 1, 1), "{settled:?}");
         }
+        "change" => {
+            let (settler, edits) = (settler(&workspace), edits(&workspace));
+            begins();
+            settler.changer.make(edits).unwrap();
+        }
         _ => {
             let changes = changes(&workspace);
             begins();
             let warnings = changes.recover(&options()).unwrap();
             assert!(!warnings.iter().any(|warning| warning.contains("aren't recorded")), "{warnings:?}");
         }
+    }
+}
+
+#[test]
+fn a_change_is_on_record_as_it_ended_whenever_a_kill_comes_and_comes_again() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        toolgate_testkit::skip("no-strace", "strace isn't installed, so nothing is killed at an exact moment");
+        return;
+    }
+    let world = World::new();
+    assert!(world.child("change", None).success());
+    check_change(&world, "not killed at all");
+    let moments = world.moments("change");
+    let world = World::new();
+    world.child("change", moments.get(moments.len() / 2));
+    assert!(world.child("recover", None).success());
+    check_change(&world, "killed half way");
+    let mut again = world.moments("recover").into_iter().cycle();
+    assert!(moments.len() > 10, "there is something to kill: {moments:?}");
+    for moment in &moments {
+        let (world, next) = (World::new(), again.next().unwrap());
+        world.child("change", Some(moment));
+        world.child("recover", Some(&next));
+        let said = format!("killed after {moment:?}, then after {next:?}");
+        assert!(world.child("recover", None).success(), "{said}");
+        check_change(&world, &said);
+        let recorded = world.recorded();
+        assert!(world.child("recover", None).success(), "{said}");
+        assert_eq!(world.recorded(), recorded, "{said}: nothing is recorded twice");
     }
 }
 

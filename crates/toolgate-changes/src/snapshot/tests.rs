@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use toolgate_contract::{Change, Clock, DIRECTORY_MODE, Durability, FileState, SystemClock, WorkspacePath, sha256};
-use toolgate_journal::{BlobStore, ChangeNotice, NoticeKind, SigningKey, SnapshotStore, StateDirectory};
+use toolgate_journal::{BlobStore, ChangeNotice, NoticeKind, RunOptions, SigningKey, SnapshotStore, StateDirectory};
 use toolgate_sandbox::Roots;
 use toolgate_testkit::wait_until;
 
@@ -463,7 +463,8 @@ fn a_change_that_another_call_replaced_is_current_no_more_and_can_be_told_all_th
     let world = World::new();
     let mut snapshot = world.take(Some(1));
     let workspace = StateDirectory::open(&world.at("")).unwrap();
-    let log = ChangeLog::new(workspace, Arc::new(world.contents()), Some(SigningKey::from([1; 32])));
+    let options = RunOptions { key: Some(SigningKey::from([1; 32])), ..RunOptions::default() };
+    let log = ChangeLog::new(workspace, Arc::new(world.contents()), options);
     let gone = Change { after: None, ..by_another_process("a", Some("command"), "") };
     // The command wrote `a`, and a call of another process removed it.
     log.tell_commands("1", &[gone], &world.files).unwrap();
