@@ -133,7 +133,7 @@ pub trait Inbox: Send + Sync {
     fn add(&self, task: &NewTask) -> Result<(), JournalError>;
     /// Tasks, oldest first; without those that are done or cancelled unless `all`.
     fn tasks(&self, all: bool, limit: usize) -> Result<Vec<Task>, JournalError>;
-    /// One task.
+    /// One task of this queue.
     fn task(&self, id: &str) -> Result<Option<Task>, JournalError>;
     /// Takes a task that no worker holds: first one whose lease has expired, then the oldest that waits. Taking again
     /// with the same lease gives the same task, so a take whose result was lost on the way can be repeated.
@@ -149,7 +149,7 @@ pub trait Inbox: Send + Sync {
     fn answer(&self, id: &str, lease: &Lease, outcome: &str, answer: &str) -> Result<bool, JournalError>;
     /// Records that the answer was delivered.
     fn done(&self, id: &str, lease: &Lease) -> Result<bool, JournalError>;
-    /// Cancels a task: a waiting task at once; a worker is told when it next renews.
+    /// Cancels a task of this queue: a waiting task at once; a worker is told when it next renews.
     fn cancel(&self, id: &str) -> Result<bool, JournalError>;
 }
 

@@ -70,7 +70,7 @@ const ADD: &str = "
     VALUES (?1, ?2, ?3, now_ns(), ?4, 'waiting', '[]')
     ON CONFLICT DO NOTHING";
 
-const TASK: &str = select_tasks!("WHERE id = ?1");
+const TASK: &str = select_tasks!("WHERE id = ?1 AND queue = ?2");
 const TASKS: &str = select_tasks!("WHERE queue = ?1 ORDER BY created, id LIMIT ?2");
 const OPEN_TASKS: &str =
     select_tasks!("WHERE queue = ?1 AND state NOT IN ('done', 'cancelled') ORDER BY created, id LIMIT ?2");
@@ -96,7 +96,7 @@ const DONE: &str = "UPDATE inbox SET state = 'done' WHERE id = ?1 AND lease = ?2
 
 const CANCEL: &str = "
     UPDATE inbox SET unwanted = 1, state = CASE state WHEN 'waiting' THEN 'cancelled' ELSE state END
-    WHERE id = ?1 AND state IN ('waiting', 'working')";
+    WHERE id = ?1 AND queue = ?2 AND state IN ('waiting', 'working')";
 
 impl<T: TaskTable> Inbox for T {
     fn add(&self, task: &NewTask) -> Result<(), JournalError> {
@@ -111,7 +111,7 @@ impl<T: TaskTable> Inbox for T {
     }
 
     fn task(&self, id: &str) -> Result<Option<Task>, JournalError> {
-        Ok(self.query(TASK, &[SqlValue::text(id)])?.pop())
+        Ok(self.query(TASK, &[id, self.queue()].map(SqlValue::text))?.pop())
     }
 
     fn take(&self, lease: &Lease) -> Result<Option<Task>, JournalError> {
@@ -144,7 +144,7 @@ impl<T: TaskTable> Inbox for T {
     }
 
     fn cancel(&self, id: &str) -> Result<bool, JournalError> {
-        self.change(CANCEL, &[SqlValue::text(id)])
+        self.change(CANCEL, &[id, self.queue()].map(SqlValue::text))
     }
 }
 

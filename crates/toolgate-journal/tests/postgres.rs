@@ -192,6 +192,19 @@ fn workers_of_one_queue_take_no_tasks_of_another() {
     assert_eq!((one.leases().unwrap().len(), other.leases().unwrap().len()), (1, 0));
 }
 
+#[test]
+fn a_task_of_another_queue_is_neither_shown_nor_cancelled_by_its_id() {
+    let cluster = Cluster::start();
+    let url = cluster.database("toolgate");
+    let queue = |name: &str| PostgresStore::new(&url).unwrap().with_queue(name);
+    let (one, other) = (queue("one"), queue("other"));
+    one.add(&new_task("a")).unwrap();
+    assert_eq!(other.task("a").unwrap(), None);
+    assert!(!other.cancel("a").unwrap());
+    assert_eq!(one.task("a").unwrap().unwrap().state, TaskState::Waiting);
+    assert!(one.cancel("a").unwrap());
+}
+
 /// Each with a connection of its own, as hosts have. Every second one gives a task back now and then, so that leases
 /// that have expired are taken as well.
 #[test]
