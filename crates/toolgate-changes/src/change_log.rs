@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
 use toolgate_contract::{
-    Change, ErrorCode, FileState, Files, HiddenPaths, QuarantinedPath, StagedChanges, ToolError, UnreadableChange,
+    Access, Change, ErrorCode, FileState, Files, HiddenPaths, NamedChanges, QuarantinedPath, StagedChanges, ToolError,
+    UnreadableChange, WorkspacePath,
 };
 use toolgate_journal::{
     BlobStore, CallQuarantine, ChangeLock, ChangeNotice, NoticeKind, PlaceFile, RunOptions, SnapshotStore,
@@ -19,6 +20,9 @@ use toolgate_journal::{
 use crate::in_place_command::InPlaceCommand;
 use crate::settle::ChangeSelection;
 
+/// What a signature is for.
+const APPROVED_OF_REHEARSAL: &str = "approved of a rehearsal of";
+
 /// The new content of a command's changes is stored for display, for files up to this size and up to this total.
 const MAX_STORED_FILE: u64 = 256 * 1024;
 const MAX_STORED_TOTAL: u64 = 16 * 1024 * 1024;
@@ -27,7 +31,7 @@ const MAX_STORED_TOTAL: u64 = 16 * 1024 * 1024;
 pub struct ChangeLog {
     pub(crate) state: StateDirectory,
     contents: Arc<BlobStore>,
-    /// How runs are recorded; the key signs snapshots, too.
+    /// How runs are recorded; the key signs snapshots too, and what was approved of rehearsals.
     pub(crate) options: RunOptions,
     /// Running commands that change files in place.
     in_place: Mutex<Vec<Weak<InPlaceCommand>>>,
@@ -50,6 +54,21 @@ impl ChangeLog {
     /// The snapshots of this workspace.
     pub(crate) fn snapshots(&self) -> Result<SnapshotStore, ToolError> {
         Ok(self.state.snapshots(self.options.key.clone())?)
+    }
+
+    /// What was approved by name of a rehearsal of this run, to be kept with it: `commit` may be another process. A rehearsal
+    /// that came with a repository isn't signed with our key, and has nothing approved.
+    pub(crate) fn signed_approval(&self, run: &str, approved: &NamedChanges) -> Vec<u8> {
+        let key = self.options.key.as_ref().filter(|_| !approved.is_empty());
+        let signed = key.zip(serde_json::to_vec(approved).ok());
+        signed.map(|(key, approved)| key.seal(&format!("{APPROVED_OF_REHEARSAL} {run}"), &approved)).unwrap_or_default()
+    }
+
+    /// Reads what [`ChangeLog::signed_approval`] made.
+    pub(crate) fn approval(&self, run: &str, signed: &[u8]) -> NamedChanges {
+        let key = self.options.key.as_ref();
+        let approved = key.and_then(|key| key.unseal(&format!("{APPROVED_OF_REHEARSAL} {run}"), signed));
+        approved.and_then(|approved| serde_json::from_slice(approved).ok()).unwrap_or_default()
     }
 
     /// The file contents that undo needs.

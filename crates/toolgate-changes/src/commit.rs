@@ -68,7 +68,8 @@ impl RestoreTool for Commit {
             let message = format!("`{}` was changed since the rehearsal.", stale.change.path);
             return Err(ToolError::new(ErrorCode::StaleFile, message).with_hint("Rehearse the command again."));
         }
-        let choice = workspace.selector.choose(differences, staged.as_ref(), &[]);
+        let approved = workspace.approved_in_rehearsal(staged.as_ref());
+        let choice = workspace.selector.choose(differences, staged.as_ref(), &approved);
         Ok(Box::new(PreparedCommit { staged, choice, workspace }))
     }
 }

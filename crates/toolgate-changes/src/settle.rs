@@ -19,8 +19,8 @@ use crate::git::CommittedView;
 use crate::in_place_command::InPlaceCommand;
 use crate::workspace_changes::WorkspaceChanges;
 use toolgate_contract::{
-    ApplyMode, Change, Changes, Differences, ErrorCode, Files, LaunchSpec, QuarantinedPath, RestrictedPaths,
-    SettledChanges, StagedChanges, ToolError, WorkspacePath,
+    ApplyMode, Change, Changes, Differences, ErrorCode, Files, LaunchSpec, NamedChanges, QuarantinedPath,
+    RestrictedPaths, SettledChanges, StagedChanges, ToolError,
 };
 
 /// The largest number of paths that a reply lists.
@@ -34,8 +34,8 @@ const ATTEMPTS: usize = 3;
 pub struct ChangeSettler {
     /// Applies the allowed changes.
     pub changer: Arc<ChangeApplier>,
-    /// Paths that policy hides and that a person approved by name, such as a new private key: they are applied.
-    pub approved: Vec<WorkspacePath>,
+    /// What somebody approved by name, such as a new private key: it is applied.
+    pub approved: NamedChanges,
 }
 
 impl ChangeSettler {
@@ -93,7 +93,7 @@ impl ChangeSettler {
             Ok(settled) => return settled,
             Err(error) => error,
         };
-        match staged.keep(Some(self.changer.run())) {
+        match self.keep(staged.as_mut()) {
             Ok(name) => {
                 let kept = format!("They are kept as the rehearsal `{name}`: solve that, then `commit` it.");
                 SettledChanges { rehearsal: Some(name), ..noted(format!("{NOT_APPLIED} {error} {kept}")) }
@@ -140,6 +140,12 @@ impl ChangeSettler {
         Ok(settled)
     }
 
+    /// Keeps staged changes for a later `commit` in this run, with what was approved by name.
+    fn keep(&self, staged: &mut dyn StagedChanges) -> Result<String, ToolError> {
+        let run = self.changer.run();
+        staged.keep(Some(run), &self.workspace().log()?.signed_approval(run, &self.approved))
+    }
+
     /// Stores the staged changes of a rehearsed command, and shows them.
     fn keep_rehearsal(&self, staged: &mut dyn StagedChanges) -> Result<SettledChanges, ToolError> {
         let files = self.workspace().files.as_ref();
@@ -148,7 +154,7 @@ impl ChangeSettler {
         let mut settled = counted(&changes, files);
         settled.diff =
             self.workspace().options.differ.as_deref().map(|differ| diff_of(&changes, staged, files, differ));
-        settled.rehearsal = Some(staged.keep(Some(self.changer.run()))?);
+        settled.rehearsal = Some(self.keep(staged)?);
         let choice = self.workspace().selector.choose(differences, staged, &self.approved);
         list_quarantined(&mut settled, choice.would_be_quarantined());
         Ok(settled)

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use toolgate_contract::QuarantineMode;
 use toolgate_contract::{
-    AnyTool, Change, Clock, Differ, EventOrigin, Files, HiddenPaths, LocatedEffect, QuarantinedPath, Rehearsals,
-    StagedChanges, ToolError, WorkspacePath,
+    AnyTool, Change, Clock, Differ, EventOrigin, Files, HiddenPaths, LocatedEffect, NamedChanges, QuarantinedPath,
+    Rehearsals, StagedChanges, ToolError, WorkspacePath,
 };
 use toolgate_journal::{Recorder, RunOptions};
 
@@ -92,7 +92,14 @@ impl WorkspaceChanges {
 
     /// What would be quarantined of staged changes, and why.
     pub fn would_quarantine(&self, staged: &dyn StagedChanges) -> Result<Vec<QuarantinedPath>, ToolError> {
-        Ok(self.selector.choose(staged.differences(self.files.as_ref())?, staged, &[]).would_be_quarantined())
+        let (differences, approved) = (staged.differences(self.files.as_ref())?, NamedChanges::default());
+        Ok(self.selector.choose(differences, staged, &approved).would_be_quarantined())
+    }
+
+    /// What was approved by name when a command was rehearsed.
+    pub(crate) fn approved_in_rehearsal(&self, staged: &dyn StagedChanges) -> NamedChanges {
+        let approved = self.log.as_ref().zip(staged.owner());
+        approved.map(|(log, run)| log.approval(run, staged.approval())).unwrap_or_default()
     }
 
     /// The tool that applies the staged changes of a rehearsed command.

@@ -78,12 +78,42 @@ pub struct Verdict {
     /// Whether its commands, as policy reads them, change nothing: they run where nothing can be changed.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub only_reads: bool,
-    /// Private keys that its commands make, by name: whoever approves the call approves these.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub new_keys: Vec<WorkspacePath>,
+    /// What its commands name that would be quarantined otherwise: whoever approves the call approves this.
+    #[serde(skip_serializing_if = "NamedChanges::is_empty", default)]
+    pub named: NamedChanges,
     /// The findings that didn't decide.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub lost: Vec<Finding>,
+}
+
+/// Changes that the commands of a call name and that would be quarantined if nobody had been asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NamedChanges {
+    /// Private keys that are made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub new_keys: Vec<WorkspacePath>,
+    /// Remotes of git repositories that get another address.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remote_urls: Vec<RemoteUrl>,
+}
+
+impl NamedChanges {
+    /// Whether nothing is named.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Another address for a remote of a git repository.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemoteUrl {
+    /// The directory that git runs in.
+    pub directory: WorkspacePath,
+    /// The setting, such as `remote.origin.url`.
+    pub setting: String,
+    /// The new address.
+    pub url: String,
 }
 
 impl Verdict {

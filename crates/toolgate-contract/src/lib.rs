@@ -51,7 +51,7 @@ pub use change::{
 };
 pub use clock::{Clock, SystemClock};
 pub use counted::counted;
-pub use decision::{Decision, Finding, Layer, RuleName, Verdict};
+pub use decision::{Decision, Finding, Layer, NamedChanges, RemoteUrl, RuleName, Verdict};
 pub use denied_access::DeniedAccess;
 pub use durability::Durability;
 pub use effect::{Access, Effect, Permission};

@@ -19,10 +19,12 @@ pub trait StagedChanges: ChangeSource {
     /// Moves whatever was made of a path under a name in a directory, without reading it.
     fn take_whole(&self, place: &WorkspacePath, directory: BorrowedFd<'_>, name: &str) -> std::io::Result<()>;
     /// Keeps the changes on disk when this value is dropped, so that they can be opened again by the returned name.
-    /// `owner` is the run that may do so; none allows every run.
-    fn keep(&mut self, owner: Option<&str>) -> Result<String, ToolError>;
+    /// `owner` is the run that may do so; none allows every run. `approval` is given back unread.
+    fn keep(&mut self, owner: Option<&str>, approval: &[u8]) -> Result<String, ToolError>;
     /// The run that may apply the changes.
     fn owner(&self) -> Option<&str>;
+    /// What was approved of the changes, as it was kept.
+    fn approval(&self) -> &[u8];
     /// Revokes [`StagedChanges::keep`]: the changes are dropped with this value.
     fn discard(&mut self);
 }

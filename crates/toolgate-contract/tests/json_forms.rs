@@ -47,7 +47,7 @@ fn verdict() -> Verdict {
     Verdict {
         confined: true,
         only_reads: false,
-        new_keys: vec![],
+        named: NamedChanges::default(),
         decision: Decision::Deny,
         decided_by: finding(Decision::Deny),
         asks: vec![],

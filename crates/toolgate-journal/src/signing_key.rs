@@ -30,11 +30,27 @@ impl SigningKey {
         self.over(parts).verify_slice(signature).is_ok()
     }
 
+    /// A content with its signature for one purpose, which names everything that the content is bound to.
+    pub fn seal(&self, purpose: &str, content: &[u8]) -> Vec<u8> {
+        [&self.sign(&sealed_parts(purpose, content))[..], content].concat()
+    }
+
+    /// The content that was signed for this purpose with this key; none if it wasn't.
+    pub fn unseal<'a>(&self, purpose: &str, sealed: &'a [u8]) -> Option<&'a [u8]> {
+        let (signature, content) = sealed.split_first_chunk()?;
+        self.verifies(&sealed_parts(purpose, content), signature).then_some(content)
+    }
+
     fn over(&self, parts: &[&[u8]]) -> Hmac<Sha256> {
         let mut mac = self.0.clone();
         parts.iter().for_each(|part| mac.update(part));
         mac
     }
+}
+
+/// No purpose contains a NUL byte, so no other purpose and content have the same bytes.
+fn sealed_parts<'a>(purpose: &'a str, content: &'a [u8]) -> [&'a [u8]; 4] {
+    [b"sealed ", purpose.as_bytes(), &[0], content]
 }
 
 /// Signs the lines of one run, so that a line which the head doesn't cover yet can still be told from a forged one.

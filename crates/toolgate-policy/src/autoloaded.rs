@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+pub(crate) use self::git_config::is_plain_url;
 pub use self::git_config::{GitConfigJudgement, judge_git_config, suspicious_in_git_config};
 pub use self::git_todo::suspicious_in_git_todo;
 use toolgate_config::ConfigFault;

@@ -92,7 +92,7 @@ impl Policy {
             decided_by: words(&winner),
             confined: self.confines(call),
             only_reads: self.only_reads(call),
-            new_keys: self.new_keys(call),
+            named: self.named_changes(call),
             asks: open.iter().filter(|opinion| is_ask(opinion)).map(words).collect(),
             lost: lost.iter().map(words).collect(),
         };
@@ -154,6 +154,7 @@ impl Policy {
             | OpinionSource::Danger(_)
             | OpinionSource::Privilege
             | OpinionSource::NewKey
+            | OpinionSource::RemoteUrl
             | OpinionSource::Outside
             | OpinionSource::Unknown => self.describe_command(opinion, call),
             OpinionSource::Own => {
@@ -243,6 +244,10 @@ impl Policy {
                 format!("preset {}: new private keys", self.preset),
                 "It makes a private key in the workspace, or overwrites one.",
             ),
+            OpinionSource::RemoteUrl => described(
+                format!("preset {}: addresses of remotes", self.preset),
+                "It changes where git pushes to and fetches from.",
+            ),
             OpinionSource::Outside => described(
                 format!("preset {}: changes outside", self.preset),
                 "It changes something outside the workspace.",
@@ -294,7 +299,7 @@ fn refuse_asks(verdict: Verdict) -> Verdict {
         asks: Vec::new(),
         confined: verdict.confined,
         only_reads: verdict.only_reads,
-        new_keys: verdict.new_keys,
+        named: verdict.named,
         lost,
     }
 }

@@ -1,10 +1,12 @@
 //! Judges a command: every simple command in it, and everything that each of them touches.
 
 use toolgate_config::UnknownCommandAction;
-use toolgate_contract::{Access, Decision, Effect, Layer, LocatedEffect, Permission, WorkspacePath};
+use toolgate_contract::{
+    Access, Decision, Effect, Layer, LocatedEffect, NamedChanges, Permission, RemoteUrl, WorkspacePath,
+};
 
 use crate::call_effects::{CallEffects, CommandEffects, SimpleCommandEffects};
-use crate::commands::{Need, OUTSIDE, SimpleCommand, Touch};
+use crate::commands::{Need, OUTSIDE, SimpleCommand, Touch, remote_url};
 use crate::judge::about;
 use crate::opinion::{Opinion, OpinionSource, Topic};
 use crate::policy::Policy;
@@ -80,6 +82,10 @@ impl Policy {
             self.on_unknown(index, first, opinions);
         }
         part.needs.iter().for_each(|need| self.on_need(index, *need, opinions));
+        if self.remote_url(part).is_some() {
+            let decision = preset::outside_boundary(self.preset);
+            opinions.push(about(index, decision, Layer::Builtin, OpinionSource::RemoteUrl));
+        }
         self.on_command_rules(index, part, opinions);
     }
 
@@ -211,13 +217,22 @@ impl Policy {
             }
     }
 
-    /// Private keys in the workspace that the commands of a call make, where a key that is there would be hidden.
-    pub(crate) fn new_keys(&self, call: &CallEffects<'_>) -> Vec<WorkspacePath> {
-        let parts = call.commands.iter().flat_map(|command| &command.parts);
-        let places = parts.flat_map(|part| &part.part.new_keys).map(|path| self.paths.place(path));
+    /// What the commands of a call name that is asked for by name: private keys in the workspace, where a key that is there
+    /// would be hidden, and addresses of remotes.
+    pub(crate) fn named_changes(&self, call: &CallEffects<'_>) -> NamedChanges {
+        let parts = || call.commands.iter().flat_map(|command| &command.parts).map(|part| &part.part);
+        let keys = parts().flat_map(|part| &part.new_keys).map(|path| self.paths.place(path));
         let is_hidden =
             |place: &WorkspacePath| place.root == 0 && find_sensitive(Access::Write, place, &self.excepts).is_some();
-        places.filter(is_hidden).collect()
+        let remote_urls = parts().filter_map(|part| self.remote_url(part)).collect();
+        NamedChanges { new_keys: keys.filter(is_hidden).collect(), remote_urls }
+    }
+
+    /// The address that a command gives to a remote of a repository in one of the roots.
+    fn remote_url(&self, part: &SimpleCommand) -> Option<RemoteUrl> {
+        let (setting, url) = remote_url(part)?;
+        let directory = self.paths.place(part.directory.as_deref()?);
+        (directory.root != OUTSIDE).then_some(RemoteUrl { directory, setting, url })
     }
 
     fn only_reads_safely(&self, part: &SimpleCommand) -> bool {

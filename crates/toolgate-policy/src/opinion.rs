@@ -61,6 +61,8 @@ pub(crate) enum OpinionSource {
     Privilege,
     /// A private key that a command makes.
     NewKey,
+    /// Another address for a remote, which a command writes out.
+    RemoteUrl,
     /// A change outside all roots.
     Outside,
     /// The setting for commands that can't be analyzed.

@@ -131,7 +131,7 @@ impl<'a> GrantQuery<'a> {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use toolgate_contract::{Decision, Finding, RuleName};
+    use toolgate_contract::{Decision, Finding, NamedChanges, RuleName};
     use toolgate_journal::WorkspaceIdentity;
 
     use super::*;
@@ -155,7 +155,7 @@ mod tests {
             asks,
             confined: true,
             only_reads: false,
-            new_keys: vec![],
+            named: NamedChanges::default(),
             lost: vec![],
         }
     }

@@ -176,3 +176,91 @@ async fn a_new_key_that_was_approved_by_name_is_written_and_no_other_is() {
     let hidden = world.perform_in(&session, "read", json!({ "path": "x.key" })).await;
     assert_eq!(hidden.error.unwrap().code, ErrorCode::SensitivePath, "to make a key isn't to read it");
 }
+
+/// What a command left out of the workspace.
+fn kept_aside(payload: &Value) -> Vec<&str> {
+    let entries = payload["kept_aside"].as_array().into_iter().flatten();
+    entries.map(|entry| entry["path"].as_str().unwrap()).collect()
+}
+
+/// Rehearses a command, commits it, and returns what `commit` answered.
+async fn rehearse_and_commit(world: &TestWorkspace, session: &Session, command: &str) -> Value {
+    let args = json!({ "command": command, "rehearse": true });
+    let rehearsed = payload(world.perform_in(session, "shell", args).await);
+    let rehearsal = &rehearsed["changes"]["rehearsal"];
+    payload(world.perform_in(session, "commit", json!({ "rehearsal": rehearsal })).await)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_key_that_was_approved_by_name_is_written_by_the_commit_of_a_rehearsal_as_well() {
+    let world = world().confined();
+    let (session, approver) = answered(&world, ApprovalScope::Call);
+    world.file("make.sh", "echo a key > other.key\n");
+    let command = "openssl genrsa -out x.key 2048 && sh make.sh";
+    let committed = rehearse_and_commit(&world, &session, command).await;
+    assert_eq!(kept_aside(&committed), ["other.key"], "{committed}");
+    assert!(approver.asked()[0].reason.contains("makes a private key"), "{:?}", approver.asked());
+    assert!(std::fs::read_to_string(world.path().join("x.key")).unwrap().contains("PRIVATE KEY"), "{committed}");
+    assert!(!world.path().join("other.key").exists(), "nobody was asked about it: {committed}");
+}
+
+const ELSEWHERE: &str = "https://elsewhere.example/a.git";
+
+/// A repository with a remote, and one inside of it.
+fn with_remotes() -> TestWorkspace {
+    let world = world().confined();
+    world.git_init("*.sh\n");
+    world.git(&["init", "-q", "nested"]);
+    for repository in [".", "nested"] {
+        world.git(&["-C", repository, "remote", "add", "origin", "https://example.org/a.git"]);
+    }
+    world
+}
+
+fn push_url(world: &TestWorkspace, repository: &str) -> String {
+    world.git(&["-C", repository, "remote", "get-url", "--push", "origin"]).trim_end().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_address_of_a_remote_that_was_approved_is_written_and_no_other_is() {
+    let set_url = format!("git remote set-url origin {ELSEWHERE}");
+    for (command, is_asked, changed) in [
+        (set_url.clone(), true, vec!["."]),
+        (format!("git remote set-url --push origin {ELSEWHERE}"), true, vec!["."]),
+        (format!("git -C nested remote set-url origin {ELSEWHERE}"), true, vec!["nested"]),
+        // Nobody sees what a script does, whatever was approved beside it.
+        ("sh set.sh".into(), false, vec![]),
+        (format!("{set_url} && sh nested.sh"), true, vec!["."]),
+        ("git remote set-url origin https://approved.example/a.git && sh set.sh".into(), true, vec![]),
+    ] {
+        let world = with_remotes();
+        world.file("set.sh", &set_url).file("nested.sh", &format!("cd nested && {set_url}"));
+        let (session, approver) = answered(&world, ApprovalScope::Call);
+        let reply = payload(shell(&world, &session, &command).await);
+        let asked = approver.asked();
+        assert_eq!(asked.len(), usize::from(is_asked), "{command}: {asked:?}");
+        assert!(asked.iter().all(|ask| ask.reason.contains("where git pushes to")), "{command}: {asked:?}");
+        for repository in [".", "nested"] {
+            let is_changed = push_url(&world, repository) == ELSEWHERE;
+            assert_eq!(is_changed, changed.contains(&repository), "{command}, {repository}: {reply}");
+        }
+        let is_all_written = !command.ends_with(".sh");
+        assert_eq!(kept_aside(&reply["changes"]).is_empty(), is_all_written, "{command}: {reply}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approved_address_of_a_remote_is_written_by_the_commit_of_a_rehearsal() {
+    let world = with_remotes();
+    let (session, _) = answered(&world, ApprovalScope::Call);
+    rehearse_and_commit(&world, &session, &format!("git remote set-url origin {ELSEWHERE}")).await;
+    assert_eq!(push_url(&world, "."), ELSEWHERE);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_of_a_remote_that_is_refused_stays() {
+    let world = with_remotes();
+    let reply = shell(&world, &world.session(), &format!("git remote set-url origin {ELSEWHERE}")).await;
+    assert_eq!(reply.error.unwrap().code, ErrorCode::ApprovalRequired);
+    assert_eq!(push_url(&world, "."), "https://example.org/a.git");
+}

@@ -118,7 +118,9 @@ impl World {
     fn recorded(&self) -> Vec<Change> {
         let events = read_events(&self.at(".toolgate/runs/run")).unwrap().map(|event| event.unwrap().event);
         let changes = events.filter_map(|event| match event.payload {
-            EventPayload::FilesChanging { changes } if event.tool_call_id.as_deref() == Some("call") => Some(changes),
+            EventPayload::FilesChanging { changes } if event.tool_call_id.as_deref() == Some("call") => {
+                Some(changes)
+            }
             _ => None,
         });
         changes.flatten().collect()
@@ -205,7 +207,7 @@ fn settler(workspace: &Path) -> ChangeSettler {
     let (run, tool_call_id, trace_id) = ("run".to_owned(), "call".to_owned(), "trace".to_owned());
     let origin = EventOrigin { run, turn: None, trace_id, tool_call_id };
     let changer = changes(workspace).for_call(Arc::new(recorder), Arc::new(origin), "test".into());
-    ChangeSettler { changer: Arc::new(changer), approved: Vec::new() }
+    ChangeSettler { changer: Arc::new(changer), approved: Default::default() }
 }
 
 #[test]

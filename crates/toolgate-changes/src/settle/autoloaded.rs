@@ -6,7 +6,7 @@ mod stated_effects;
 
 use std::collections::BTreeSet;
 
-use toolgate_contract::{Change, Effect, FileContent, FileEdit, FileState, Files, ToolError, WorkspacePath};
+use toolgate_contract::{Change, Effect, FileContent, FileEdit, FileState, Files, RemoteUrl, ToolError, WorkspacePath};
 use toolgate_policy::{
     AutoloadedKind, GitConfigJudgement, autoloaded, autoloaded_beneath, is_git_autoloaded, judge_git_config,
     suspicious_in_git_todo,
@@ -33,6 +33,8 @@ pub(super) struct AutoloadScanner<'a> {
     links: BTreeSet<WorkspacePath>,
     /// Whether the workspace still has what was there before the command.
     has_previous: bool,
+    /// Addresses of remotes that somebody agreed to.
+    approved: &'a [RemoteUrl],
 }
 
 impl<'a> AutoloadScanner<'a> {
@@ -44,12 +46,13 @@ impl<'a> AutoloadScanner<'a> {
         let is_link = |change: &&Change| change.after.as_ref().is_some_and(FileState::is_link);
         let links = changes.clone().filter(is_link).map(|change| change.place.clone()).collect();
         let repositories = ChangedRepositories::new(changes, files);
-        Self { new_content, files, repositories, links, has_previous: false }
+        Self { new_content, files, repositories, links, has_previous: false, approved: &[] }
     }
 
-    /// Judges an edit of git's configuration by what it changes: the workspace has the previous content.
-    pub(super) fn comparing_with_workspace(self) -> Self {
-        Self { has_previous: true, ..self }
+    /// Judges an edit of git's configuration by what it changes, apart from the addresses that somebody agreed to: the workspace
+    /// has the previous content.
+    pub(super) fn comparing_with_workspace(self, approved: &'a [RemoteUrl]) -> Self {
+        Self { has_previous: true, approved, ..self }
     }
 
     /// Why the changed file would be run or loaded automatically; none if it wouldn't.
@@ -104,8 +107,18 @@ impl<'a> AutoloadScanner<'a> {
             false => None,
         };
         let old_bytes = old.as_ref().map(|old| &old.bytes[..]).unwrap_or_default();
-        let judged = judge_git_config(old_bytes, &new.bytes, worktree_of(&change.place).as_deref())?;
+        let approved: Vec<&RemoteUrl> = self.approved.iter().filter(|url| self.is_about(url, &change.place)).collect();
+        let judged = judge_git_config(old_bytes, &new.bytes, worktree_of(&change.place).as_deref(), &approved)?;
         Ok((old, judged))
+    }
+
+    /// Whether an address is for the repository with this configuration: that of the directory in which git ran.
+    fn is_about(&self, url: &RemoteUrl, config: &WorkspacePath) -> bool {
+        let mut directories = std::iter::once(url.directory.clone()).chain(url.directory.ancestors().rev());
+        let has_repository = |directory: &WorkspacePath| {
+            self.files.node(&directory.join(".git"), false).is_ok_and(|node| node.is_some())
+        };
+        directories.find(has_repository).is_some_and(|directory| directory.join(".git/config") == *config)
     }
 
     /// What can be applied of a change that as a whole would be loaded automatically: the harmless settings of a repository's

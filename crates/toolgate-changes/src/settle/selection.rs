@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use toolgate_contract::QuarantineMode;
 use toolgate_contract::{
-    Access, Change, Difference, Differences, FileContent, FileEdit, FileState, Files, HiddenPaths, QuarantinedPath,
-    StagedChanges, UnreadableChange, WorkspacePath,
+    Access, Change, Difference, Differences, FileContent, FileEdit, FileState, Files, HiddenPaths, NamedChanges,
+    QuarantinedPath, StagedChanges, UnreadableChange, WorkspacePath,
 };
 
 use toolgate_policy::holds_only_certificates;
@@ -45,19 +45,19 @@ pub(crate) struct ChangeSelector {
 }
 
 impl ChangeSelector {
-    /// Decides about staged changes. What a person approved by name is applied though policy hides it.
+    /// Decides about staged changes. What somebody approved by name is applied.
     pub(crate) fn choose(
         &self,
         differences: Differences,
         staged: &dyn StagedChanges,
-        approved: &[WorkspacePath],
+        approved: &NamedChanges,
     ) -> ChangeSelection {
         let Differences { all, unreadable, .. } = differences;
         let new_content = |place: &WorkspacePath, max_bytes: u64| staged.content(place, max_bytes);
         let scanner = AutoloadScanner::new(all.iter().map(|one| &one.change), &new_content, self.files.as_ref())
-            .comparing_with_workspace();
+            .comparing_with_workspace(&approved.remote_urls);
         let is_moved = |change: &Change| {
-            approved.contains(&change.place) || self.committed.allows(change, staged, self.files.as_ref())
+            approved.new_keys.contains(&change.place) || self.committed.allows(change, staged, self.files.as_ref())
         };
         let closed = ClosedDirectories::new(&all, self.files.as_ref());
         let removed = self.removed_repositories(all.iter().map(|one| &one.change), &new_content, &is_moved, false);

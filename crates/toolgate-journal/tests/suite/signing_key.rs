@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use tempfile::TempDir;
-use toolgate_journal::load_or_create_signing_key;
+use toolgate_journal::{SigningKey, load_or_create_signing_key};
 
 #[test]
 fn a_key_is_made_once_and_belongs_to_its_owner() {
@@ -42,4 +42,17 @@ fn what_is_no_safe_key_is_refused_with_advice() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     symlink(&path, directory.path().join("link")).unwrap();
     load_or_create_signing_key(&directory.path().join("link")).expect_err("a link is not followed");
+}
+
+#[test]
+fn what_is_sealed_opens_with_the_same_key_for_the_same_purpose_alone() {
+    let (key, other) = (SigningKey::from([7; 32]), SigningKey::from([8; 32]));
+    let sealed = key.seal("a rehearsal of run_1", b"content");
+    assert_eq!(key.unseal("a rehearsal of run_1", &sealed), Some(&b"content"[..]));
+    assert_eq!(key.unseal("a rehearsal of run_2", &sealed), None);
+    assert_eq!(other.unseal("a rehearsal of run_1", &sealed), None);
+    let mut changed = sealed.clone();
+    *changed.last_mut().unwrap() ^= 1;
+    assert_eq!(key.unseal("a rehearsal of run_1", &changed), None);
+    assert_eq!(key.unseal("a rehearsal of run_1", &sealed[..8]), None);
 }

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use serde_json::json;
 use tempfile::TempDir;
 use toolgate_contract::{
-    ApprovalScope, CallEnding, Clock, Decision, Effect, ErrorCode, Event, EventPayload, Finding, Layer, Risk, RuleName,
-    RunFacts, ToolError, Truncated, Verdict,
+    ApprovalScope, CallEnding, Clock, Decision, Effect, ErrorCode, Event, EventPayload, Finding, Layer, NamedChanges,
+    Risk, RuleName, RunFacts, ToolError, Truncated, Verdict,
 };
 use toolgate_journal::{Run, RunOptions, SigningKey, StateDirectory};
 use uuid::Uuid;
@@ -107,7 +107,7 @@ pub(crate) fn started(second: i64, call: &str) -> Event {
         asks: vec![finding],
         confined: false,
         only_reads: false,
-        new_keys: Vec::new(),
+        named: NamedChanges::default(),
         lost: Vec::new(),
     };
     event(

@@ -7,6 +7,8 @@ mod syntax;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use toolgate_contract::RemoteUrl;
+
 use self::syntax::{ParsedConfig, SettingName, parse};
 
 /// Keys that run nothing, by section, with `*` for any subsection.
@@ -81,13 +83,18 @@ pub struct GitConfigJudgement {
 }
 
 /// Judges an edit of a repository's configuration. `worktree` is the only value that `core.worktree` may have; most repositories
-/// may have none. An error says why nothing can be told about it.
-pub fn judge_git_config(old: &[u8], new: &[u8], worktree: Option<&str>) -> Result<GitConfigJudgement, String> {
+/// may have none. `approved` are addresses of remotes that somebody agreed to. An error says why nothing can be told about it.
+pub fn judge_git_config(
+    old: &[u8],
+    new: &[u8],
+    worktree: Option<&str>,
+    approved: &[&RemoteUrl],
+) -> Result<GitConfigJudgement, String> {
     let [old, new] = [old, new].map(|text| std::str::from_utf8(text).map_err(|_| "it isn't text".to_owned()));
     let (old, new) = (old?, new?);
     let unreadable = || "it isn't written as git reads it".to_owned();
     let (old_config, new_config) = (parse(old).ok_or_else(unreadable)?, parse(new).ok_or_else(unreadable)?);
-    let edit = ConfigEdit::new(&old_config, &new_config, worktree);
+    let edit = ConfigEdit::new(&old_config, &new_config, worktree, approved);
     let refused: Vec<String> = edit.refused.iter().map(|name| shown(name)).collect();
     let is_plain = |line: &str| old.lines().any(|known| known == line) || is_plain_line(line);
     let accepted = match refused.is_empty() && new.lines().all(is_plain) {
@@ -99,7 +106,7 @@ pub fn judge_git_config(old: &[u8], new: &[u8], worktree: Option<&str>) -> Resul
 
 /// The first suspicious thing in a new repository's configuration; none if all of it is ordinary.
 pub fn suspicious_in_git_config(text: &[u8], worktree: Option<&str>) -> Option<String> {
-    match judge_git_config(b"", text, worktree) {
+    match judge_git_config(b"", text, worktree, &[]) {
         Ok(judged) => judged.refused.into_iter().next().map(|name| format!("`{name}`")),
         Err(reason) => Some(reason),
     }
@@ -119,7 +126,7 @@ struct ConfigEdit<'a> {
 }
 
 impl<'a> ConfigEdit<'a> {
-    fn new(old: &'a ParsedConfig, new: &'a ParsedConfig, worktree: Option<&str>) -> Self {
+    fn new(old: &'a ParsedConfig, new: &'a ParsedConfig, worktree: Option<&str>, approved: &[&RemoteUrl]) -> Self {
         let mut changed: BTreeMap<&SettingName, SettingValues<'_>> = BTreeMap::new();
         for entry in &old.entries {
             changed.entry(&entry.name).or_default().old.push(entry.value.as_deref());
@@ -129,7 +136,7 @@ impl<'a> ConfigEdit<'a> {
         }
         changed.retain(|_, values| values.old != values.new);
         let is_refused = |name: &SettingName, values: &SettingValues<'_>| {
-            moves_a_push(name, values) || !is_ordinary(name, values, worktree)
+            !is_approved(name, values, approved) && (moves_a_push(name, values) || !is_ordinary(name, values, worktree))
         };
         let mut refused: BTreeSet<&SettingName> =
             changed.iter().filter(|(name, values)| is_refused(name, values)).map(|(name, _)| *name).collect();
@@ -151,6 +158,12 @@ impl<'a> ConfigEdit<'a> {
         let accepted = self.changed.iter().filter(|(name, _)| !self.refused.contains(*name));
         accepted.map(|(name, values)| (*name, values.new.clone())).collect()
     }
+}
+
+/// Whether somebody agreed to this address, and there is no other beside it.
+fn is_approved(name: &SettingName, values: &SettingValues<'_>, approved: &[&RemoteUrl]) -> bool {
+    let is_it = |known: &&RemoteUrl| known.setting == shown(name) && values.new == [Some(known.url.as_str())];
+    name.section == "remote" && approved.iter().any(|known| is_it(known) && is_plain_url(&known.url))
 }
 
 /// Whether it changes where a push goes: another address for a remote that was there, or another remote for a branch. Removing
@@ -188,7 +201,7 @@ fn is_harmless(section: &str, key: &str, value: &str) -> bool {
 
 /// Whether git fetches from this URL itself. For any other scheme, and for `name::address`, git runs a program of that
 /// name.
-fn is_plain_url(url: &str) -> bool {
+pub(crate) fn is_plain_url(url: &str) -> bool {
     let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     let is_known = |scheme: String| ["https", "http", "ssh", "git", "file"].contains(&scheme.as_str());
     !url.contains("::") && !url.starts_with(['-', '!']) && !url.contains('\n') && scheme.is_none_or(is_known)

@@ -27,6 +27,7 @@ mod operands;
 mod options;
 mod path_context;
 mod program;
+mod remote_url;
 mod roles;
 mod shell_changes;
 mod shell_reader;
@@ -40,6 +41,7 @@ pub use grant_pattern::{GrantPattern, grant_pattern};
 pub use options::program_options;
 pub(crate) use path_context::OUTSIDE;
 pub use path_context::PathContext;
+pub(crate) use remote_url::remote_url;
 pub(crate) use simple_command::{Argument, Certainty, Need, SimpleCommand, Touch};
 
 use shell_reader::ShellReader;

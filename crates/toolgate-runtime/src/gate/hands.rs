@@ -68,7 +68,7 @@ impl CallRecord<'_> {
     fn processes(&self, changes: &Arc<ChangeApplier>) -> CallProcesses {
         let (parts, session) = (&self.gate.parts, self.session);
         let (limits, _) = self.limits();
-        let approved = self.verdict.as_ref().map(|verdict| verdict.new_keys.clone()).unwrap_or_default();
+        let approved = self.verdict.as_ref().map(|verdict| verdict.named.clone()).unwrap_or_default();
         CallProcesses {
             launcher: parts.processes.clone(),
             settler: Arc::new(ChangeSettler { changer: Arc::clone(changes), approved }),

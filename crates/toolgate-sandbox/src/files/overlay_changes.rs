@@ -34,6 +34,7 @@ pub struct OverlayChanges {
     substitutes: Mutex<PlacedSubstitutes>,
     baseline: Mutex<LayerBaseline>,
     owner: Option<String>,
+    approval: Vec<u8>,
     // Dropped in this order: the contents of the directory, then the directory.
     rehearsal: Rehearsal,
     directory: LayerDirectory,
@@ -46,7 +47,7 @@ impl OverlayChanges {
         let started =
             directory.begun().map_err(|error| ToolError::io("A command's changes can't be looked at", &error))?;
         let (substitutes, baseline) = Default::default();
-        Ok(Self { layers, started, substitutes, baseline, owner: None, rehearsal, directory })
+        Ok(Self { layers, started, substitutes, baseline, owner: None, approval: Vec::new(), rehearsal, directory })
     }
 
     /// Makes layers over what a command can change, in a new directory of `parent`.
@@ -78,7 +79,7 @@ impl OverlayChanges {
         };
         let mut directory = LayerDirectory::open(parent, name).map_err(|_| gone())?;
         let note = directory.note().map_err(|_| gone())?;
-        let (owner, kept, baseline): RehearsalNote = postcard::from_bytes(&note).map_err(|_| gone())?;
+        let (owner, kept, baseline, approval): RehearsalNote = postcard::from_bytes(&note).map_err(|_| gone())?;
         let mut rehearsal = Rehearsal::of(kept, directory.path());
         rehearsal.set_kept(true);
         directory.kept = true;
@@ -87,7 +88,7 @@ impl OverlayChanges {
         if !rehearsal.layers().all(|(_, upper)| is_directory(upper)) {
             return Err(gone());
         }
-        Ok(Self { owner, baseline: Mutex::new(baseline), ..Self::new(rehearsal, directory, roots)? })
+        Ok(Self { owner, approval, baseline: Mutex::new(baseline), ..Self::new(rehearsal, directory, roots)? })
     }
 
     fn set_kept(&mut self, stays: bool) {
@@ -102,8 +103,9 @@ impl OverlayChanges {
     }
 }
 
-/// What is stored with layers that are kept: the run that may apply them, their roots, and what they were made over.
-type RehearsalNote = (Option<String>, Vec<PathBuf>, LayerBaseline);
+/// What is stored with layers that are kept: the run that may apply them, their roots, what they were made over, and what was
+/// approved of them.
+type RehearsalNote = (Option<String>, Vec<PathBuf>, LayerBaseline, Vec<u8>);
 
 /// Layers that were kept, in one directory.
 pub struct StoredOverlays {
@@ -160,9 +162,9 @@ impl StagedChanges for OverlayChanges {
         Ok(rustix::fs::renameat(&parent, last, directory, name)?)
     }
 
-    fn keep(&mut self, owner: Option<&str>) -> Result<String, ToolError> {
+    fn keep(&mut self, owner: Option<&str>, approval: &[u8]) -> Result<String, ToolError> {
         let roots: Vec<PathBuf> = self.rehearsal.layers().map(|(root, _)| root.to_owned()).collect();
-        let note: RehearsalNote = (owner.map(str::to_owned), roots, self.baseline.lock().clone());
+        let note: RehearsalNote = (owner.map(str::to_owned), roots, self.baseline.lock().clone(), approval.to_owned());
         let note = postcard::to_allocvec(&note).map_err(|_| ToolError::internal("The layers couldn't be noted."))?;
         self.directory.put_note(&note).map_err(|error| ToolError::io("A rehearsal can't be kept", &error))?;
         self.set_kept(true);
@@ -172,6 +174,10 @@ impl StagedChanges for OverlayChanges {
 
     fn owner(&self) -> Option<&str> {
         self.owner.as_deref()
+    }
+
+    fn approval(&self) -> &[u8] {
+        &self.approval
     }
 
     fn discard(&mut self) {

@@ -8,7 +8,7 @@ use anyhow::Result;
 use serde_json::json;
 use toolgate_changes::{ChangeSettler, InPlaceCommand};
 use toolgate_contract::{
-    ApplyMode, CallEnding, Effect, EventOrigin, EventPayload, LaunchSpec, SettledChanges, ToolError,
+    ApplyMode, CallEnding, Effect, EventOrigin, EventPayload, LaunchSpec, NamedChanges, SettledChanges, ToolError,
 };
 use toolgate_workspace::{RecordedSession, RunChoice, Workspace};
 
@@ -53,7 +53,7 @@ impl WatchedCommand {
         recorder.record(&[origin.event(workspace.clock.now(), started)])?;
         let session = recorded.session.id.clone();
         let changer = workspace.gate.changes().for_call(recorder, Arc::clone(&origin), session);
-        let settler = ChangeSettler { changer: Arc::new(changer), approved: Vec::new() };
+        let settler = ChangeSettler { changer: Arc::new(changer), approved: NamedChanges::default() };
         let in_place = settler.begin_in_place(spec, is_confined)?;
         Ok(Self { workspace, recorded, origin, settler, in_place, command, started: Instant::now() })
     }

@@ -45,7 +45,7 @@ impl SandboxReport {
             return Ok(exit);
         };
         let files = invocation.location.roots(&invocation.location.load()?.settings)?;
-        let handle = staged.keep(None)?;
+        let handle = staged.keep(None, &[])?;
         let rehearsed = RehearsalPreview::of(&staged, &files, &handle, invocation)?;
         let count = rehearsed.count();
         self.print_changes(&rehearsed, asked.commit, invocation.json)?;

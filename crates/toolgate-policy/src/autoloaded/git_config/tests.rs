@@ -7,7 +7,7 @@ const PLAIN: &str = "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = https:
 
 /// What an edit comes to: the accepted text, and the refused settings.
 fn judged(old: &str, new: &str) -> (String, Vec<String>) {
-    let GitConfigJudgement { accepted, refused } = judge_git_config(old.as_bytes(), new.as_bytes(), None).unwrap();
+    let GitConfigJudgement { accepted, refused } = judge_git_config(old.as_bytes(), new.as_bytes(), None, &[]).unwrap();
     (String::from_utf8(accepted).unwrap(), refused)
 }
 
