@@ -160,7 +160,7 @@ impl<'a> ConversationBuilder<'a> {
                 let reply = ending.into_reply(call.clone(), Some(error));
                 self.started.entry(call).or_default().reply = Some(reply);
             }
-            EventPayload::FilesChanging { changes } => {
+            EventPayload::FilesChanging { changes, .. } => {
                 let paths = changes.into_iter().map(|change| change.path);
                 self.started.entry(call).or_default().changing.extend(paths);
             }

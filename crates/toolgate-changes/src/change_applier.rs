@@ -86,39 +86,8 @@ impl Changes for ChangeApplier {
         Ok(changes)
     }
 
-    fn write_changes(&self, mut changes: Vec<Change>, source: &dyn ChangeSource) -> Result<(), ToolError> {
-        let change_log = self.workspace.log()?;
-        let (files, hidden_paths) = (self.workspace.files.as_ref(), self.workspace.hidden_paths.as_ref());
-        let turn = change_log.turn(files, hidden_paths)?;
-        let written: Vec<&Change> = changes.iter().filter(|change| change.after.is_some()).collect();
-        let known = written.iter().map(|change| &change.place).collect();
-        changes.extend(missing_directories(written.iter().map(|change| &change.place), &known, files)?);
-        let places: Vec<WorkspacePath> = changes.iter().map(|change| change.place.clone()).collect();
-        let running = change_log.watched();
-        running.iter().try_for_each(|in_place| in_place.catch_up(Some(&places)))?;
-        let id = self.workspace.clock.id().simple().to_string();
-        let _pin = change_log.contents().pin(&changes);
-        if let Err(error) = change_log.adopt(&changes, files).and_then(|()| self.record(&turn, &id, &changes)) {
-            change_log.own(&changes, files)?;
-            change_log.revert_unfinished(&turn, files, None)?;
-            return Err(error);
-        }
-        let written = files.write_changes(&changes, source, &id);
-        if let Err(error) = written.and_then(|()| change_log.tell_commands(&id, &changes, files)) {
-            // What the source gave away it gets back: only the workspace forgets it.
-            take_back(&changes, source, files)?;
-            // The intent is still recorded: a partial change is reverted as after a crash.
-            change_log.revert_unfinished(&turn, files, None)?;
-            changes.iter().for_each(|change| source.reverted(change, files));
-            return Err(error.with_hint("Everything is as it was before."));
-        }
-        turn.done()?;
-        change_log.own(&changes, files)?;
-        running.iter().try_for_each(|in_place| in_place.changed_by_others(&places))?;
-        for change in &changes {
-            self.workspace.reads.wrote(&self.session, &self.origin.tool_call_id, change);
-        }
-        Ok(())
+    fn write_changes(&self, changes: Vec<Change>, source: &dyn ChangeSource) -> Result<(), ToolError> {
+        self.write(changes, source, false)
     }
 
     fn undo_room(&self) -> u64 {
@@ -143,6 +112,48 @@ impl Changes for ChangeApplier {
 }
 
 impl ChangeApplier {
+    /// Writes changes that the session made itself, and remembers what it made.
+    pub(crate) fn write_own(&self, changes: &[Change], source: &dyn ChangeSource) -> Result<(), ToolError> {
+        self.write(changes.to_vec(), source, true)?;
+        self.made(changes);
+        Ok(())
+    }
+
+    fn write(&self, mut changes: Vec<Change>, source: &dyn ChangeSource, made: bool) -> Result<(), ToolError> {
+        let change_log = self.workspace.log()?;
+        let (files, hidden_paths) = (self.workspace.files.as_ref(), self.workspace.hidden_paths.as_ref());
+        let turn = change_log.turn(files, hidden_paths)?;
+        let written: Vec<&Change> = changes.iter().filter(|change| change.after.is_some()).collect();
+        let known = written.iter().map(|change| &change.place).collect();
+        changes.extend(missing_directories(written.iter().map(|change| &change.place), &known, files)?);
+        let places: Vec<WorkspacePath> = changes.iter().map(|change| change.place.clone()).collect();
+        let running = change_log.watched();
+        running.iter().try_for_each(|in_place| in_place.catch_up(Some(&places)))?;
+        let id = self.workspace.clock.id().simple().to_string();
+        let _pin = change_log.contents().pin(&changes);
+        if let Err(error) = change_log.adopt(&changes, files).and_then(|()| self.record(&turn, &id, &changes, made)) {
+            change_log.own(&changes, files)?;
+            change_log.revert_unfinished(&turn, files, None)?;
+            return Err(error);
+        }
+        let written = files.write_changes(&changes, source, &id);
+        if let Err(error) = written.and_then(|()| change_log.tell_commands(&id, &changes, files)) {
+            // What the source gave away it gets back: only the workspace forgets it.
+            take_back(&changes, source, files)?;
+            // The intent is still recorded: a partial change is reverted as after a crash.
+            change_log.revert_unfinished(&turn, files, None)?;
+            changes.iter().for_each(|change| source.reverted(change, files));
+            return Err(error.with_hint("Everything is as it was before."));
+        }
+        turn.done()?;
+        change_log.own(&changes, files)?;
+        running.iter().try_for_each(|in_place| in_place.changed_by_others(&places))?;
+        for change in &changes {
+            self.workspace.reads.wrote(&self.session, &self.origin.tool_call_id, change);
+        }
+        Ok(())
+    }
+
     /// Stores previous and new contents, and records what is about to change, in the journal and for recovery.
     fn announce(
         &self,
@@ -157,22 +168,22 @@ impl ChangeApplier {
         }
         let changes = self.store_contents(change_log, edits)?;
         // The names of temporary files contain the index of their edit, so the directories come last.
-        self.record(turn, id, &[&changes, directories].concat())?;
+        self.record(turn, id, &[&changes, directories].concat(), true)?;
         Ok(changes)
     }
 
     /// From here on the change can be reverted, even if this process is killed. What the journal has is noted before, so that
     /// whoever reverts the change finds it there.
-    fn record(&self, turn: &ChangeLock, id: &str, changes: &[Change]) -> Result<(), ToolError> {
+    fn record(&self, turn: &ChangeLock, id: &str, changes: &[Change], made: bool) -> Result<(), ToolError> {
         let origin = Some(EventOrigin::clone(&self.origin));
         turn.note(&ChangeIntent { id: id.to_owned(), changes: changes.to_vec(), origin })?;
-        let payload = EventPayload::FilesChanging { changes: changes.to_vec() };
+        let payload = EventPayload::FilesChanging { changes: changes.to_vec(), made };
         self.recorder.record(&[self.origin.event(self.workspace.clock.now(), payload)])
     }
 
     /// Remembers what the session made. Only for changes that are its own work: what is restored isn't, and what a command
     /// left in place may be somebody else's.
-    pub(crate) fn made(&self, changes: &[Change]) {
+    fn made(&self, changes: &[Change]) {
         self.workspace.own_files.record(&self.session, changes);
     }
 
@@ -181,7 +192,7 @@ impl ChangeApplier {
         if changes.is_empty() {
             return Ok(());
         }
-        let payload = EventPayload::FilesChanging { changes: changes.to_vec() };
+        let payload = EventPayload::FilesChanging { changes: changes.to_vec(), made: false };
         self.recorder.record(&[self.origin.event(self.workspace.clock.now(), payload)])?;
         changes.iter().for_each(|change| self.workspace.reads.wrote(&self.session, &self.origin.tool_call_id, change));
         Ok(())

@@ -8,9 +8,10 @@ use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
+use jiff::Timestamp;
 use toolgate_contract::{
-    Access, Change, ErrorCode, FileState, Files, HiddenPaths, NamedChanges, QuarantinedPath, StagedChanges, ToolError,
-    UnreadableChange, WorkspacePath,
+    Change, ErrorCode, FileState, Files, HiddenPaths, NamedChanges, QuarantinedPath, StagedChanges, ToolError,
+    UnreadableChange,
 };
 use toolgate_journal::{
     BlobStore, CallQuarantine, ChangeLock, ChangeNotice, NoticeKind, PlaceFile, RunOptions, SnapshotStore,
@@ -18,6 +19,7 @@ use toolgate_journal::{
 };
 
 use crate::in_place_command::InPlaceCommand;
+use crate::own_files::made_in_session;
 use crate::settle::ChangeSelection;
 
 /// What a signature is for.
@@ -54,6 +56,12 @@ impl ChangeLog {
     /// The snapshots of this workspace.
     pub(crate) fn snapshots(&self) -> Result<SnapshotStore, ToolError> {
         Ok(self.state.snapshots(self.options.key.clone())?)
+    }
+
+    /// The changes that a session made itself, also in earlier programs.
+    pub(crate) fn made_in_session(&self, session: &str, now: Timestamp) -> Result<Vec<Vec<Change>>, ToolError> {
+        let Some(key) = &self.key else { return Ok(Vec::new()) };
+        made_in_session(self.state.path(), key, session, now)
     }
 
     /// What was approved by name of a rehearsal of this run, to be kept with it: `commit` may be another process. A rehearsal

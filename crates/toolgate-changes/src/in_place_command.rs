@@ -117,7 +117,7 @@ impl InPlaceCommand {
         let (mut sealed, contents) = (Vec::new(), changer.workspace.log()?.contents());
         snapshot.collect(files, only, contents)?;
         if let Some((time, changes)) = snapshot.seal(changer.workspace.clock.now(), is_final)? {
-            let payload = EventPayload::FilesChanging { changes: changes.clone() };
+            let payload = EventPayload::FilesChanging { changes: changes.clone(), made: false };
             changer.recorder.record(&[changer.origin.event(time, payload)])?;
             for change in &changes {
                 changer.workspace.reads.wrote(&changer.session, &changer.origin.tool_call_id, change);

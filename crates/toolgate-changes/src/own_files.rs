@@ -1,8 +1,11 @@
 //! What each session made, and how it left it. Such a file a session may take away again without a question: nothing of
 //! anybody else's is lost. Files are compared by content, so one that somebody else changed isn't the session's any more.
 
-use std::collections::HashMap;
+mod recorded;
 
+use std::collections::{HashMap, HashSet};
+
+pub(crate) use self::recorded::made_in_session;
 use parking_lot::Mutex;
 use toolgate_contract::{Change, EntryKind, FileState, Files, ToolError, WorkspacePath};
 
@@ -16,9 +19,25 @@ const MAX_BYTES: u64 = 64 * 1024 * 1024;
 #[derive(Default)]
 pub(crate) struct OwnFiles {
     made: Mutex<HashMap<(String, WorkspacePath), FileState>>,
+    /// The sessions whose record was read.
+    read: Mutex<HashSet<String>>,
 }
 
 impl OwnFiles {
+    /// Adds what earlier programs made in this session, by its record, which is read once.
+    pub(crate) fn add_recorded(&self, session: &str, record: impl FnOnce() -> Vec<Vec<Change>>) {
+        let mut read = self.read.lock();
+        if !read.insert(session.to_owned()) {
+            return;
+        }
+        let recorded = Self::default();
+        record().iter().for_each(|changes| recorded.record(session, changes));
+        let mut made = self.made.lock();
+        for (key, state) in recorded.made.into_inner() {
+            made.entry(key).or_insert(state);
+        }
+    }
+
     /// Records one change of a session. If it removes something that the session didn't make, nothing that it makes counts as
     /// the session's: it may be the same content under another name.
     pub(crate) fn record(&self, session: &str, changes: &[Change]) {

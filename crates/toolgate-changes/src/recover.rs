@@ -59,7 +59,7 @@ impl ChangeLog {
         };
         let record = |time: Timestamp, changes: Vec<Change>| {
             let (run, tool_call_id, payload) =
-                (run.clone(), Some(call.clone()), EventPayload::FilesChanging { changes });
+                (run.clone(), Some(call.clone()), EventPayload::FilesChanging { changes, made: false });
             opened.journal.append(&[Event { time, run, turn: None, trace_id: None, tool_call_id, payload }])
         };
         if let Some((time, changes)) = snapshot.unrecorded() {
@@ -106,7 +106,7 @@ fn is_recorded(run: &Path, call: &str, time: Timestamp, changes: &[Change]) -> R
     for recorded in read_events(run)? {
         let event = recorded.map_err(|error| ToolError::io("The record can't be read", &error))?.event;
         let is_it = event.time == time && event.tool_call_id.as_deref() == Some(call);
-        if is_it && matches!(&event.payload, EventPayload::FilesChanging { changes: known } if known == changes) {
+        if is_it && matches!(&event.payload, EventPayload::FilesChanging { changes: known, .. } if known == changes) {
             return Ok(true);
         }
     }
@@ -132,7 +132,7 @@ impl RecordedChanges {
                 EventPayload::CallStarted { effects, .. } => {
                     made.is_open |= effects.iter().any(|effect| matches!(effect, Effect::Unsandboxed { .. }));
                 }
-                EventPayload::FilesChanging { changes } => {
+                EventPayload::FilesChanging { changes, .. } => {
                     for change in changes {
                         match places.get_mut(&change.place) {
                             Some(known) => known.followed_by(&change),

@@ -120,13 +120,12 @@ impl ChangeSettler {
             if choice.chosen.is_empty() {
                 break choice;
             }
-            match self.changer.write_changes(choice.chosen.clone(), staged) {
+            match self.changer.write_own(&choice.chosen, staged) {
                 Ok(()) => break choice,
                 Err(error) if error.code == ErrorCode::StaleFile && attempt < ATTEMPTS => {}
                 Err(error) => return Err(error),
             }
         };
-        self.changer.made(&choice.chosen);
         let edited = if choice.edits.is_empty() { Ok(Vec::new()) } else { self.changer.make(choice.edits.clone()) };
         let applied = [&choice.chosen[..], edited.as_deref().unwrap_or_default()].concat();
         change_log.keep_for_diffs(&applied, files);

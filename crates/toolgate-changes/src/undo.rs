@@ -77,7 +77,7 @@ impl Undo {
             let mut proven = None;
             for recorded in read_events(&directory)? {
                 let event = recorded.map_err(|error| ToolError::io("The record can't be read", &error))?.event;
-                let EventPayload::FilesChanging { changes } = &event.payload else { continue };
+                let EventPayload::FilesChanging { changes, .. } = &event.payload else { continue };
                 for change in changes.iter().filter(|_| wanted(&event)) {
                     let is_proven = *proven.get_or_insert_with(|| self.is_proven(&directory));
                     fold(&mut files, change, is_proven);

@@ -92,7 +92,9 @@ impl UndoHistory {
     pub fn add(&mut self, event: &Event) {
         let Some(call) = event.tool_call_id.clone() else { return };
         let step = match &event.payload {
-            EventPayload::FilesChanging { changes } if changes.iter().any(|change| change.before != change.after) => {
+            EventPayload::FilesChanging { changes, .. }
+                if changes.iter().any(|change| change.before != change.after) =>
+            {
                 let (run, turn, agent) = (event.run.clone(), event.turn, event.trace_id.clone());
                 let (origin, fingerprints) = (ChangeOrigin { run, turn, agent }, ChangeFingerprints::of(changes));
                 HistoryStep::Changed { call, origin, fingerprints }
@@ -241,7 +243,8 @@ mod tests {
     fn changed() -> EventPayload {
         let after = Some(FileState::new("x", 1, 0o644));
         let place = WorkspacePath::in_workspace("f");
-        EventPayload::FilesChanging { changes: vec![Change { path: "f".into(), place, before: None, after }] }
+        let changes = vec![Change { path: "f".into(), place, before: None, after }];
+        EventPayload::FilesChanging { changes, made: false }
     }
 
     fn reverted() -> EventPayload {
@@ -299,9 +302,9 @@ mod tests {
         history.add(&event("a", 1, "main", 1, changed()));
         history.add(&event("b", 2, "main", 2, changed()));
         history.add(&event("c", 2, "other", 3, changed()));
-        let EventPayload::FilesChanging { mut changes } = changed() else { unreachable!() };
+        let EventPayload::FilesChanging { mut changes, .. } = changed() else { unreachable!() };
         changes[0].before = changes[0].after.clone();
-        history.add(&event("d", 3, "main", 4, EventPayload::FilesChanging { changes }));
+        history.add(&event("d", 3, "main", 4, EventPayload::FilesChanging { changes, made: false }));
         let args = json!({ "run": "r", "turn": 2, "agent": "main" });
         history.add(&event("u", 9, "person", 5, started("undo", args)));
         history.add(&event("u", 9, "person", 6, EventPayload::CallCompleted(CallEnding::default())));

@@ -117,6 +117,11 @@ impl WorkspaceChanges {
 
     /// Whether there is nothing at this path but what this session made with its tools and commands, as it left it.
     pub fn is_own(&self, session: &str, place: &WorkspacePath) -> bool {
+        let recorded = || {
+            let log = self.log.as_ref();
+            log.and_then(|log| log.made_in_session(session, self.clock.now()).ok()).unwrap_or_default()
+        };
+        self.own_files.add_recorded(session, recorded);
         self.own_files.is_own(session, place, self.files.as_ref())
     }
 

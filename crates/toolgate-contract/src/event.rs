@@ -127,6 +127,10 @@ pub enum EventPayload {
     FilesChanging {
         /// The old and new state of each file.
         changes: Vec<Change>,
+        /// Whether the session made them itself, with a tool or with a command whose changes were staged. What a command left in
+        /// place may be somebody else's, and what is restored is what was there before.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        made: bool,
     },
     /// A person is asked for approval.
     #[serde(rename = "approval_required")]

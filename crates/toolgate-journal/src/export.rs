@@ -68,7 +68,7 @@ fn changes(recorded: &[RecordedEvent]) -> Vec<(Option<&str>, &Change)> {
     recorded
         .iter()
         .filter_map(|RecordedEvent { event, .. }| match &event.payload {
-            EventPayload::FilesChanging { changes } => Some((event.tool_call_id.as_deref(), changes)),
+            EventPayload::FilesChanging { changes, .. } => Some((event.tool_call_id.as_deref(), changes)),
             _ => None,
         })
         .flat_map(|(call, changes)| changes.iter().map(move |change| (call, change)))

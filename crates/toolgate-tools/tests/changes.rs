@@ -192,7 +192,7 @@ async fn the_record_has_the_modes_that_directories_really_get() {
     payload(world.perform_in(&world.approving_session(), "write", args).await);
     let mut made = 0;
     for event in world.events() {
-        let toolgate_contract::EventPayload::FilesChanging { changes } = event.payload else { continue };
+        let toolgate_contract::EventPayload::FilesChanging { changes, .. } = event.payload else { continue };
         for change in changes {
             let facts = std::fs::metadata(world.path().join(&change.path)).unwrap();
             let mode = std::os::unix::fs::MetadataExt::mode(&facts);

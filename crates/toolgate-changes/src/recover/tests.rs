@@ -118,7 +118,7 @@ impl World {
     fn recorded(&self) -> Vec<Change> {
         let events = read_events(&self.at(".toolgate/runs/run")).unwrap().map(|event| event.unwrap().event);
         let changes = events.filter_map(|event| match event.payload {
-            EventPayload::FilesChanging { changes } if event.tool_call_id.as_deref() == Some("call") => {
+            EventPayload::FilesChanging { changes, .. } if event.tool_call_id.as_deref() == Some("call") => {
                 Some(changes)
             }
             _ => None,

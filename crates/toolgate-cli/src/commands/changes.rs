@@ -76,7 +76,7 @@ impl ShownChanges {
     fn show_run(&self, state: &StateDirectory, run: &str, as_json: bool) -> Result<()> {
         for recorded in read_events(&state.run_dir(run)?)? {
             let event = recorded?.event;
-            let EventPayload::FilesChanging { changes } = &event.payload else { continue };
+            let EventPayload::FilesChanging { changes, .. } = &event.payload else { continue };
             let call = event.tool_call_id.as_deref().unwrap_or_default();
             let FoldedChanges { listed, folded } = self.fold(changes);
             if as_json {
@@ -136,7 +136,7 @@ impl CallChangeList {
         let mut changes = Vec::new();
         for recorded in read_events(&state.run_dir(run)?)? {
             let event = recorded?.event;
-            if let (EventPayload::FilesChanging { changes: more }, Some(by)) = (event.payload, event.tool_call_id)
+            if let (EventPayload::FilesChanging { changes: more, .. }, Some(by)) = (event.payload, event.tool_call_id)
                 && by == call
             {
                 changes.extend(more);

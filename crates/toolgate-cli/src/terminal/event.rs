@@ -40,7 +40,7 @@ fn what(event: &Event) -> String {
             let failure = paint(RED, format!("✗ {}", error.code));
             format!("{failure} {} {}", ended(event, ending.duration_ms), plain(&error.message))
         }
-        EventPayload::FilesChanging { changes } => {
+        EventPayload::FilesChanging { changes, .. } => {
             let paths: Vec<String> = changes.iter().map(|change| plain(&change.path)).collect();
             format!("{} {}", paint(BLUE, "changes"), paths.join(", "))
         }

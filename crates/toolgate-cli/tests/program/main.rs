@@ -31,6 +31,7 @@ mod ordinary_user;
 mod ordinary_work;
 mod other_projects;
 mod overlay;
+mod own_files;
 mod package_managers;
 mod policy;
 mod quarantine;

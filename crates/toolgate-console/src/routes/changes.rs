@@ -60,7 +60,7 @@ fn of_run(state: &ServerState, run: &str, all: bool) -> Result<Vec<Value>, Probl
     let mut found = Vec::new();
     for recorded in events {
         let event = recorded.map_err(|error| ToolError::io("The record can't be read", &error))?.event;
-        if let EventPayload::FilesChanging { changes } = event.payload {
+        if let EventPayload::FilesChanging { changes, .. } = event.payload {
             let mut entry =
                 json!({ "run": run, "call": event.tool_call_id, "time": event.time, "count": changes.len() });
             match all {

@@ -23,7 +23,7 @@ fn an_export_needs_nothing_else() {
         before: state(text.sha256()),
         after: state(&sha256("evicted")),
     };
-    let changing = event(8, "call-1", EventPayload::FilesChanging { changes: vec![change] });
+    let changing = event(8, "call-1", EventPayload::FilesChanging { changes: vec![change], made: true });
     run.journal.append(&[changing, event(9, "call-1", EventPayload::CallCompleted(ending))]).unwrap();
     run.end().unwrap();
 

@@ -68,7 +68,7 @@ impl PastCall {
             }
             EventPayload::ApprovalGranted { .. } => self.approved = Some(true),
             EventPayload::ApprovalDenied { .. } => self.approved = Some(false),
-            EventPayload::FilesChanging { changes } => self
+            EventPayload::FilesChanging { changes, .. } => self
                 .changed
                 .extend(changes.into_iter().map(|change| (change.path, change.after.map(|after| after.sha256)))),
             EventPayload::CallCompleted(ending) => {

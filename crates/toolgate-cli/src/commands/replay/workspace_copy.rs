@@ -58,7 +58,7 @@ impl WorkspaceCopy {
         let mut changed = BTreeMap::new();
         for recorded in read_events(recorded.run.path())? {
             let event = recorded?.event;
-            if let (EventPayload::FilesChanging { changes }, true) =
+            if let (EventPayload::FilesChanging { changes, .. }, true) =
                 (event.payload, event.tool_call_id.as_deref() == Some(call))
             {
                 changed.extend(changes.into_iter().map(|change| (change.path, change.after.map(|after| after.sha256))));
@@ -151,7 +151,7 @@ fn first_changes(state: &StateDirectory, past: &PastRun) -> Result<BTreeMap<Work
     let runs: BTreeSet<String> = list_runs(state.path())?.into_iter().collect();
     for run in runs {
         for recorded in read_events(&state.run_dir(&run)?)?.filter_map(Result::ok) {
-            if let (EventPayload::FilesChanging { changes: more }, true) =
+            if let (EventPayload::FilesChanging { changes: more, .. }, true) =
                 (recorded.event.payload, recorded.event.time >= past.started)
             {
                 changes.push((recorded.event.time, more));
