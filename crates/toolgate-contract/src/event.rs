@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    ArtifactRef, Change, Denial, Effect, Enforced, ErrorClass, FinishReason, FoldedDirectory, Message, Question, Reply,
-    ReplyArtifacts, Risk, Stream, TokenUsage, ToolError, Truncated, Verdict,
+    ArtifactRef, Change, Denial, Effect, Enforced, ErrorClass, FinishReason, FoldedDirectory, Message, Pids, Question,
+    Reply, ReplyArtifacts, Risk, Stream, TokenUsage, ToolError, Truncated, Verdict,
 };
 
 /// Something that happened, with its position in the tree agent → turn → call.
@@ -435,6 +435,9 @@ pub struct CallEnding {
     /// Commands that ran.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub commands_run: Vec<String>,
+    /// The processes of these commands.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub processes: Vec<CommandProcess>,
     /// Stored output.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub refs: Vec<ArtifactRef>,
@@ -449,6 +452,16 @@ pub struct CallEnding {
     pub truncated: Option<Truncated>,
     /// Whether a secret was replaced.
     pub redacted: bool,
+}
+
+/// The process of a command that a call started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandProcess {
+    /// Its handle.
+    pub process: String,
+    /// Its numbers on the machine that it ran on.
+    #[serde(flatten)]
+    pub pids: Pids,
 }
 
 impl CallEnding {

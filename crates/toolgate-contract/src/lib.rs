@@ -58,8 +58,8 @@ pub use effect::{Access, Effect, Permission};
 pub use egress::{Denial, EgressPolicy};
 pub use error::{ErrorClass, ErrorCode, ToolError};
 pub use event::{
-    ApprovalScope, CallEnding, Event, EventPayload, MaskedPart, MessageOrigin, MisreadCommand, ModelCall,
-    ProcessOutput, RefusedRequest, RunFacts,
+    ApprovalScope, CallEnding, CommandProcess, Event, EventPayload, MaskedPart, MessageOrigin, MisreadCommand,
+    ModelCall, ProcessOutput, RefusedRequest, RunFacts,
 };
 pub use event_origin::EventOrigin;
 pub use file_name::{escape_path, unescape_path};
@@ -75,7 +75,7 @@ pub use launch_spec::{
 };
 pub use notes::{NoteKind, NoteUpdate, Notes};
 pub use person::{Choice, Message, MessageLevel, Person, Question, QuestionAnswer, QuestionOutcome};
-pub use process::{ChildProcess, Output, ProcessLauncher, Signal, Stream, reported_denials};
+pub use process::{ChildProcess, Output, Pids, ProcessLauncher, Signal, Stream, reported_denials};
 pub use process_table::{
     OmittedText, ProcessExit, ProcessFacts, ProcessGuard, ProcessHandle, ProcessProgress, ProcessTable, Screen,
     StopReason, StreamText,
@@ -85,7 +85,7 @@ pub use quote::quoted;
 pub use reply::{ArtifactRef, Enforced, Guarantee, GuaranteeLevel, Reply, ReplyArtifacts, Truncated};
 pub use right::Right;
 pub use root_access::RootAccess;
-pub use skill::{AllowedTools, SkillCandidate, SkillOwner, SkillScript, Skills};
+pub use skill::{AllowedTools, SkillCandidate, SkillOrigin, SkillOwner, SkillScript, Skills};
 pub use spec::{ArgumentFormat, Declaration, ResultForm, Risk, SideEffect, Spec};
 pub use staged_changes::{
     ChangeSource, Differ, Difference, Differences, FoldedDirectory, PlaceContent, QuarantinedPath, Rehearsals,

@@ -32,6 +32,8 @@ pub trait ChildProcess: Send + Sync {
     fn kill(&self);
     /// Changes the size of its terminal.
     fn resize(&self, size: TerminalSize) -> Result<(), ToolError>;
+    /// Its numbers on this machine.
+    fn pids(&self) -> Pids;
     /// Which guarantees hold.
     fn enforced(&self) -> Enforced;
     /// What confinement kept from it so far. The errors that it wrote tell what it tried to do with files.
@@ -44,6 +46,17 @@ pub trait ChildProcess: Send + Sync {
     fn staged(&self) -> Option<Box<dyn StagedChanges>>;
     /// Lets go of what only a running command needs, and of staged changes that nobody took. It has ended.
     fn release(&self);
+}
+
+/// The numbers of a command's processes on this machine, as `ps` shows them outside of the sandbox. Inside it has others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pids {
+    /// The command itself; none if it had ended before it could be asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub pid: Option<u32>,
+    /// The first process of its sandbox, from which all others descend.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sandbox_pid: Option<u32>,
 }
 
 /// What to tell of a command that was kept from something: what was refused, and a denial for each hidden file that it

@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use crate::{
-    ArtifactRef, BoxFuture, Denial, Enforced, LaunchSpec, SettledChanges, Signal, Stream, ToolError, WorkspacePath,
+    ArtifactRef, BoxFuture, Denial, Enforced, LaunchSpec, Pids, SettledChanges, Signal, Stream, ToolError,
+    WorkspacePath,
 };
 
 /// The processes of a session.
@@ -81,6 +82,8 @@ pub struct ProcessFacts {
     pub started: Timestamp,
     /// Whether it has a terminal.
     pub terminal: bool,
+    /// Its numbers on this machine.
+    pub pids: Pids,
     /// Which guarantees hold.
     pub enforced: Enforced,
 }

@@ -1,5 +1,7 @@
 //! Skills: directories with instructions for a kind of task (`SKILL.md`), as a cleared tool sees them.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{LaunchSpec, ToolError, quoted};
@@ -12,6 +14,27 @@ pub enum SkillOwner {
     Project,
     /// The user.
     User,
+}
+
+/// Where a skill comes from, for the person who is asked about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SkillOrigin {
+    /// Its name.
+    pub name: String,
+    /// Its owner.
+    pub owner: SkillOwner,
+    /// The path of its directory, for display.
+    pub path: String,
+}
+
+impl fmt::Display for SkillOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let owner = match self.owner {
+            SkillOwner::Project => "comes with the project",
+            SkillOwner::User => "is your own",
+        };
+        write!(f, "The skill `{}` {owner} ({}).", self.name, self.path)
+    }
 }
 
 /// A directory that may be a skill. Its content is unchecked.
@@ -71,5 +94,5 @@ pub trait Skills: Send + Sync {
     /// How to start a script, if it exists at its path.
     fn launch_spec(&self, script: &SkillScript) -> Result<LaunchSpec, ToolError>;
     /// Limits the session to a skill's tools, or pre-approves them, as configured.
-    fn activate(&self, directory: &SkillCandidate, tools: Vec<String>) -> AllowedTools;
+    fn activate(&self, directory: &SkillCandidate, tools: Vec<String>) -> Result<AllowedTools, ToolError>;
 }

@@ -28,6 +28,8 @@ pub trait Tool: Send + Sync + 'static {
     const SPEC: Spec;
     /// The default time limit of a call; none uses the default of all tools.
     const LONGEST: Option<Duration> = None;
+    /// Programs of the machine that every call needs.
+    const REQUIRED_COMMANDS: &'static [&'static str] = &[];
     /// How a result is best shown to a model.
     const RESULT_FORM: ResultForm = ResultForm::Fields;
 
@@ -85,6 +87,10 @@ pub trait AnyTool: Send + Sync {
     /// The default time limit of a call; none uses the default of all tools.
     fn longest(&self) -> Option<Duration> {
         None
+    }
+    /// Programs of the machine that every call needs.
+    fn required_commands(&self) -> &'static [&'static str] {
+        &[]
     }
     /// Turns validated arguments into a call that is ready to run.
     fn prepare(&self, args: Value) -> Result<Box<dyn PreparedCall>, ToolError>;
@@ -165,6 +171,10 @@ impl<T: Tool> AnyTool for ErasedTool<T> {
 
     fn longest(&self) -> Option<Duration> {
         T::LONGEST
+    }
+
+    fn required_commands(&self) -> &'static [&'static str] {
+        T::REQUIRED_COMMANDS
     }
 
     fn prepare(&self, args: Value) -> Result<Box<dyn PreparedCall>, ToolError> {

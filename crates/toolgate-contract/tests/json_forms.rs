@@ -75,6 +75,7 @@ fn ending() -> CallEnding {
         more_files_changed: 2,
         folded: vec![FoldedDirectory { path: "target/".into(), created: 3, changed: 2, deleted: 1 }],
         commands_run: vec!["make".into()],
+        processes: vec![CommandProcess { process: "proc_1".into(), pids: Pids { pid: Some(7), sandbox_pid: Some(6) } }],
         refs: vec![artifact()],
         truncated: Some(Truncated {
             lines: 1,

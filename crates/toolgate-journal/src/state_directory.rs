@@ -14,7 +14,7 @@ use crate::sqlite::replace_damaged;
 use crate::workspace_identity::{workspace_identity, workspace_key};
 use crate::{
     ApprovalQueue, ArtifactStore, BlobStore, ChangeLock, GrantFile, GrantStore, Indexer, Journal, JournalError,
-    Quarantine, RunList, SessionNotes, SigningKey, SnapshotStore, SqliteInbox, SqliteStore, reindex,
+    Quarantine, RunList, SessionNotes, SigningKey, SkillLimits, SnapshotStore, SqliteInbox, SqliteStore, reindex,
 };
 
 /// The name of the directory, in a run's directory, that holds the private directories of commands.
@@ -197,6 +197,13 @@ impl StateDirectory {
         Ok(SessionNotes::new(directory, Arc::clone(&self.directory), session, options.key.clone(), options.durability))
     }
 
+    /// The limits that skills put on a session which goes on in other programs.
+    pub fn skill_limits(&self, session: &str, options: &RunOptions) -> Result<SkillLimits, JournalError> {
+        check_id("session", session)?;
+        let (directory, owner) = (Arc::new(self.sessions.make(session)?), format!("session {session}"));
+        Ok(SkillLimits::new(directory, owner, options.key.clone(), options.durability))
+    }
+
     /// The file contents that undo needs.
     pub fn contents(&self, durability: Durability) -> Result<BlobStore, JournalError> {
         Ok(BlobStore::new(self.directory.make("content")?, durability))
@@ -285,6 +292,12 @@ impl Run {
     /// The path of the run's directory.
     pub fn path(&self) -> &Path {
         self.directory.path()
+    }
+
+    /// The limits that skills put on whoever goes on with the run.
+    pub fn skill_limits(&self, options: &RunOptions) -> SkillLimits {
+        let (directory, owner) = (Arc::clone(&self.directory), format!("run {}", self.id));
+        SkillLimits::new(directory, owner, options.key.clone(), options.durability)
     }
 
     /// Records the end of the run.

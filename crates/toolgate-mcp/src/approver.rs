@@ -121,6 +121,7 @@ mod tests {
             justification: Some("It is old.\u{1b}[2J".into()),
             args: json!({ "path": "a.txt" }),
             effects: vec![Effect::delete("a.txt")],
+            skill: None,
             preview: Some("--- a/a.txt\n+++ /dev/null\n-hello\n".into()),
             scopes: vec![
                 ApprovalOption { scope: ApprovalScope::Call, grants: "this one call".into(), until: None },

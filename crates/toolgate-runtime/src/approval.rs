@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolgate_contract::{ApprovalScope, BoxFuture, Effect, Risk, schemars};
+use toolgate_contract::{ApprovalScope, BoxFuture, Effect, Risk, SkillOrigin, schemars};
 
 pub use self::queue::{ApprovalQueueClient, QueueItem, QueuedQuestion};
 pub(crate) use self::queue::{QueuedAnswerer, Requester};
@@ -29,6 +29,9 @@ pub struct ApprovalRequest {
     pub args: Value,
     /// Everything that the call affects.
     pub effects: Vec<Effect>,
+    /// The skill that the call uses, such as the one whose script it runs.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub skill: Option<SkillOrigin>,
     /// For a change: the unified diff.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub preview: Option<String>,

@@ -19,7 +19,7 @@ use toolgate_changes::WorkspaceChanges;
 use toolgate_config::Settings;
 use toolgate_contract::{
     Call, CancellationToken, Clock, Declaration, Effect, Files, HiddenPaths, LocatedEffect, ProcessLauncher, Reply,
-    Right, ToolError, Verdict, Web,
+    Right, SkillCandidate, Skills, ToolError, Verdict, Web,
 };
 use toolgate_policy::{Ceiling, Policy, PolicyRequest};
 use toolgate_redact::Redactor;
@@ -37,7 +37,7 @@ use crate::processes::ProcessRegistries;
 use crate::registry::Registry;
 use crate::replay::Replay;
 use crate::session::Session;
-use crate::skills::SkillDirectory;
+use crate::skills::{SkillDirectory, SkillLoader};
 use crate::step_timings::StepTimings;
 use crate::trim::TrimLimits;
 use crate::workspace_facts::{ContentHiddenPaths, SessionFacts};
@@ -182,6 +182,30 @@ impl Gate {
     /// All tools, whether policy offers them or not.
     pub fn declarations(&self) -> impl Iterator<Item = &Declaration> {
         self.parts.registry.declarations()
+    }
+
+    /// The programs of the machine that tools need, each with the name of its tool.
+    pub fn required_commands(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        self.parts.registry.required_commands()
+    }
+
+    /// All directories that may be skills, each with the interpreters of its scripts.
+    pub fn skills(&self) -> Result<Vec<(SkillCandidate, Vec<String>)>, ToolError> {
+        let loader = SkillLoader {
+            skill_directories: Arc::clone(&self.parts.skill_directories),
+            hidden_paths: self.hidden_paths(),
+            settings: Arc::clone(&self.parts.settings),
+            active: Arc::default(),
+            changes: Arc::clone(&self.parts.changes),
+            run: String::new(),
+            now: self.parts.clock.now(),
+            until: None,
+        };
+        let with_interpreters = |skill: SkillCandidate| {
+            let interpreters = loader.interpreters(&skill);
+            (skill, interpreters)
+        };
+        Ok(loader.directories()?.into_iter().map(with_interpreters).collect())
     }
 
     /// The redactor, for front ends that show more than replies.

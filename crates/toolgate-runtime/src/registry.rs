@@ -77,6 +77,12 @@ impl Registry {
         self.tools.values().map(|registered| registered.tool.declaration())
     }
 
+    /// The programs of the machine that tools need, each with the name of its tool.
+    pub fn required_commands(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        let of = |tool: &'_ RegisteredTool| tool.tool.required_commands().iter().copied();
+        self.tools.iter().flat_map(move |(name, tool)| of(tool).map(move |command| (name.as_str(), command)))
+    }
+
     /// The tool of that name, or an error that suggests the nearest one.
     pub(crate) fn find(&self, name: &str) -> Result<&RegisteredTool, ToolError> {
         self.tools.get(name).ok_or_else(|| {

@@ -3,6 +3,8 @@
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 
+use jiff::Timestamp;
+
 #[cfg(doc)]
 use toolgate_contract::EventPayload;
 use toolgate_contract::{Agents, Artifacts, CancellationToken, Event, ToolError};
@@ -14,7 +16,7 @@ use crate::approval::{
 use crate::processes::ProcessRegistry;
 use crate::question::{NobodyAnswers, QuestionAnswerer};
 use crate::skills::ActiveSkills;
-use toolgate_journal::Recorder;
+use toolgate_journal::{Recorder, SkillLimits};
 
 /// Receives events as they happen: a live view, a stream, a console.
 pub trait EventSink: Send + Sync {
@@ -137,6 +139,12 @@ impl Session {
     pub fn waiting(mut self) -> Self {
         self.waits = true;
         self
+    }
+
+    /// Limits the session as the skills do that its earlier programs loaded, and stores what this one loads.
+    pub fn limited_by(mut self, stored: SkillLimits, now: Timestamp) -> Result<Self, ToolError> {
+        self.skills = Arc::new(ActiveSkills::restored(stored, now)?);
+        Ok(self)
     }
 
     /// Sets the sink that receives events.

@@ -7,14 +7,17 @@ use parking_lot::Mutex;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use toolgate_config::Settings;
 use toolgate_contract::{
     Access, AllowedTools, DirectoryEntry, EntryKind, ErrorCode, Files, HiddenPaths, LaunchSpec, SkillCandidate,
-    SkillOwner, SkillScript, Skills, ToolError, WorkspacePath,
+    SkillOrigin, SkillOwner, SkillScript, Skills, ToolError, WorkspacePath,
 };
 use toolgate_policy::Ceiling;
 
 use toolgate_changes::WorkspaceChanges;
+use toolgate_journal::{SkillLimit, SkillLimits};
 
 /// The largest `SKILL.md`, in bytes.
 const MAX_SKILL_BYTES: u64 = 256 * 1024;
@@ -46,19 +49,38 @@ pub struct SkillDirectory {
 /// What the skills that a session has loaded allow and limit.
 #[derive(Default)]
 pub(crate) struct ActiveSkills {
-    ceilings: Mutex<Vec<Ceiling>>,
+    limits: Mutex<Vec<SkillLimit>>,
     approved: Mutex<Vec<String>>,
+    /// Where limits are stored for the next program of the session; none if it ends with this one.
+    stored: Option<SkillLimits>,
 }
 
 impl ActiveSkills {
     pub(crate) fn ceilings(&self) -> Vec<Ceiling> {
-        self.ceilings.lock().clone()
+        self.limits.lock().iter().map(ceiling).collect()
+    }
+
+    /// The limits of earlier programs of the session, where those of this one will be stored too.
+    pub(crate) fn restored(stored: SkillLimits, now: Timestamp) -> Result<Self, ToolError> {
+        let limits = Mutex::new(stored.read(now)?);
+        Ok(Self { limits, approved: Mutex::default(), stored: Some(stored) })
     }
 
     /// A copy for another session, which loads skills independently from here on.
     pub(crate) fn copied(&self) -> Self {
-        let approved = self.approved.lock().clone();
-        Self { ceilings: Mutex::new(self.ceilings()), approved: Mutex::new(approved) }
+        let (limits, approved) = (self.limits.lock().clone(), self.approved.lock().clone());
+        Self { limits: Mutex::new(limits), approved: Mutex::new(approved), stored: None }
+    }
+
+    /// Limits the session to a skill's tools; on disk before it applies.
+    fn limit(&self, limit: SkillLimit, now: Timestamp) -> Result<(), ToolError> {
+        if let Some(stored) = &self.stored {
+            stored.add(&limit, now)?;
+        }
+        let mut limits = self.limits.lock();
+        limits.retain(|known| !known.is_same(&limit));
+        limits.push(limit);
+        Ok(())
     }
 
     /// Whether a skill has approved every call of this tool.
@@ -76,6 +98,9 @@ pub(crate) struct SkillLoader {
     /// Provides private directories for scripts.
     pub(crate) changes: Arc<WorkspaceChanges>,
     pub(crate) run: String,
+    pub(crate) now: Timestamp,
+    /// When the limits of skills that are loaded now end; none if they last as long as the session.
+    pub(crate) until: Option<Timestamp>,
 }
 
 impl Skills for SkillLoader {
@@ -111,21 +136,24 @@ impl Skills for SkillLoader {
         self.starter(script)
     }
 
-    fn activate(&self, directory: &SkillCandidate, tools: Vec<String>) -> AllowedTools {
+    fn activate(&self, directory: &SkillCandidate, tools: Vec<String>) -> Result<AllowedTools, ToolError> {
         if directory.owner == SkillOwner::User && self.settings.allowed_tools == AllowedTools::Approval {
             self.active.approved.lock().extend(tools);
-            return AllowedTools::Approval;
+            return Ok(AllowedTools::Approval);
         }
-        let ceiling = Ceiling { source: format!("skill {}", directory.name), tools };
-        let mut ceilings = self.active.ceilings.lock();
-        if !ceilings.contains(&ceiling) {
-            ceilings.push(ceiling);
-        }
-        AllowedTools::Ceiling
+        let limit = SkillLimit { skill: directory.name.clone(), tools, until: self.until };
+        self.active.limit(limit, self.now)?;
+        Ok(AllowedTools::Ceiling)
     }
 }
 
 impl SkillLoader {
+    /// Where the skill of this name comes from; none if there is none.
+    pub(crate) fn origin(&self, name: &str) -> Option<SkillOrigin> {
+        let found = self.directories().ok()?.into_iter().find(|found| found.name == name)?;
+        Some(SkillOrigin { name: found.name, owner: found.owner, path: found.path })
+    }
+
     fn candidates_in(&self, skills: &SkillDirectory) -> Result<Vec<SkillCandidate>, ToolError> {
         let entries = match skills.files.entries(&skills.place) {
             Err(error) if matches!(error.code, ErrorCode::NotFound | ErrorCode::NotAFile) => return Ok(Vec::new()),
@@ -174,6 +202,17 @@ impl SkillLoader {
     fn hides(&self, skills: &SkillDirectory, place: &WorkspacePath) -> bool {
         skills.applies_hidden_paths && self.hidden_paths.hides(Access::Read, place)
     }
+}
+
+/// The set of tools, with words that say how long it applies and where it doesn't.
+fn ceiling(limit: &SkillLimit) -> Ceiling {
+    let end = limit.until.map_or_else(String::new, |until| {
+        format!(
+            ", which limits this session until {} (`--session NAME` begins another)",
+            until.strftime("%Y-%m-%d %H:%M UTC")
+        )
+    });
+    Ceiling { source: format!("skill {}{end}", limit.skill), tools: limit.tools.clone() }
 }
 
 fn unusable(name: &str, why: &str) -> ToolError {

@@ -49,7 +49,7 @@ pub use process::ProcessTool;
 pub use read::ReadTool;
 pub use script::ScriptTool;
 pub use shell::ShellTool;
-pub use skill::SkillTool;
+pub use skill::{SkillTool, skill_commands};
 pub use stat::StatTool;
 pub use todo_read::TodoReadTool;
 pub use todo_write::TodoWriteTool;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    DeniedAccess, Effect, Hands, Permission, Risk, SettledChanges, SideEffect, SkillScript as Started, Spec,
+    DeniedAccess, Effect, Hands, Permission, Preview, Risk, SettledChanges, SideEffect, SkillScript as Started, Spec,
     StopReason, Tool, ToolError,
 };
 
@@ -102,6 +102,11 @@ impl Tool for ScriptTool {
             Effect::Skill { name: Some(args.skill.clone()) },
             Effect::Run { command: args.started().line(), workdir: ".".into() },
         ]
+    }
+
+    fn preview(&self, args: &Args, hands: &dyn Hands) -> Result<Option<Preview>, ToolError> {
+        skill::find(&args.skill, &hands.skills()?)?;
+        Ok(None)
     }
 
     async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {

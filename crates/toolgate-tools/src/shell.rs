@@ -143,6 +143,9 @@ impl Tool for ShellTool {
         parallel: false,
     };
 
+    // Without these, no command line runs at all.
+    const REQUIRED_COMMANDS: &'static [&'static str] = &["/bin/bash"];
+
     const LONGEST: Option<Duration> = Some(Duration::from_secs(MAX_TIMEOUT_SECONDS + MARGIN_SECONDS));
 
     fn effects(&self, args: &Args) -> Vec<Effect> {

@@ -107,6 +107,15 @@ impl Tool for SkillTool {
     }
 }
 
+/// The programs that a skill says it requires: in its metadata, and as commands among its allowed tools.
+pub fn skill_commands(skill: &SkillCandidate) -> Result<Vec<String>, ToolError> {
+    let (facts, _) = read(skill)?;
+    let tools = facts.allowed_tools.as_deref().map(tool_names::canonical_names).unwrap_or_default();
+    let mut commands = facts.required_commands;
+    commands.extend(tools.iter().filter_map(|tool| tool_names::program(tool)).map(str::to_owned));
+    Ok(commands)
+}
+
 fn list(directories: &[SkillCandidate]) -> Output {
     let mut output = Output::default();
     for directory in directories {

@@ -52,6 +52,16 @@ impl Workspace {
         Ok(RecordedSession { session, run })
     }
 
+    /// Limits a session as the skills do that were loaded earlier in it: in the session, if it goes on in other programs,
+    /// otherwise in its run.
+    pub fn limited_by_skills(&self, session: Session, run: &Run) -> Result<Session, WorkspaceError> {
+        let stored = match session.waits {
+            true => self.state.skill_limits(&session.id, &self.run_options)?,
+            false => run.skill_limits(&self.run_options),
+        };
+        Ok(session.limited_by(stored, self.clock.now())?)
+    }
+
     /// The recorder of a session in a run.
     pub fn recorder_of(&self, run: &Arc<Run>, session: &str) -> Result<RunRecorder, WorkspaceError> {
         self.state.check_session(session)?;

@@ -68,6 +68,9 @@ pub(crate) struct CallArgs {
     /// them.
     #[arg(long, value_name = "NAME", value_parser = find_dialect)]
     dialect: Option<&'static Dialect>,
+    /// Whether this is a verb of the person's, such as `undo`, which no skill of an agent limits.
+    #[arg(skip)]
+    is_verb: bool,
 }
 
 /// A call that was made.
@@ -132,6 +135,7 @@ impl CallArgs {
             permit: Vec::new(),
             justification: None,
             dialect: None,
+            is_verb: true,
         }
     }
 
@@ -168,6 +172,10 @@ impl CallArgs {
             .watched_by(Arc::clone(&sink) as _)
             // This program exits after the call.
             .waiting();
+        let session = match self.is_verb {
+            true => session,
+            false => workspace.limited_by_skills(session, &recorded.run)?,
+        };
         let mut call = toolgate_contract::Call::new(&self.tool, args, workspace.clock.as_ref());
         call.version = self.version_req;
         call.requested_permissions = self.permit;

@@ -1,5 +1,7 @@
 //! `toolgate doctor`: checks whether Toolgate's guarantees hold here, and says what to do if not.
 
+mod required_commands;
+
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -208,6 +210,7 @@ fn commands(invocation: &Invocation, compiled: CompiledConfig) -> Result<Vec<Doc
         });
     }
     checks.push(host_list_check(enforcement.tier, &profile)?);
+    checks.push(required_commands::required_commands(invocation, &profile)?);
     Ok(checks)
 }
 

@@ -21,7 +21,7 @@ pub(super) fn approval_options(
     let what = record.clean(&what_is_granted(&record.call.name, asked));
     let mut options = vec![ApprovalOption { scope: ApprovalScope::Call, grants: "this one call".into(), until: None }];
     let hours = settings.grant_session_hours;
-    if let (1.., Some(until)) = (hours, later(now, hours.saturating_mul(60 * 60))) {
+    if let (1.., Some(until)) = (hours, hours_later(now, hours)) {
         let mut push = |scope, end: String| {
             options.push(ApprovalOption { scope, grants: format!("{what}, {end}"), until: Some(until) });
         };
@@ -49,6 +49,11 @@ pub(super) fn approval_options(
         options.push(ApprovalOption { scope: ApprovalScope::Always, grants, until });
     }
     options
+}
+
+/// A time so many hours after now; none where the calendar ends before.
+pub(super) fn hours_later(now: Timestamp, hours: u64) -> Option<Timestamp> {
+    later(now, hours.saturating_mul(60 * 60))
 }
 
 fn later(now: Timestamp, seconds: u64) -> Option<Timestamp> {

@@ -91,6 +91,7 @@ impl CallProcesses {
             },
             started: self.clock.now(),
             terminal: terminal.is_some(),
+            pids: child.pids(),
             enforced,
         };
         let new = NewProcess {

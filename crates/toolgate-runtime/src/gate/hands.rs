@@ -10,12 +10,13 @@ mod unfinished;
 use std::sync::Arc;
 
 use toolgate_changes::{ChangeApplier, ChangeSettler};
-use toolgate_contract::{Effect, EgressPolicy, LocatedEffect};
+use toolgate_contract::{Effect, EgressPolicy, LocatedEffect, SkillOrigin};
 
 pub(super) use self::call_hands::CallHands;
 use self::call_hands::ToolServices;
 pub(super) use self::tally::Tally;
 use super::agent_notes::RedactedNotes;
+use super::approval_options::hours_later;
 use super::call_processes::CallProcesses;
 use super::call_record::CallRecord;
 use super::egress::CallEgress;
@@ -110,15 +111,28 @@ impl CallRecord<'_> {
         }
     }
 
+    /// The origin of the skill that the call uses; none if it uses none, or there is no such skill.
+    pub(super) fn skill_origin(&self) -> Option<SkillOrigin> {
+        let named = self.effects.iter().find_map(|located| match &located.effect {
+            Effect::Skill { name } => name.as_deref(),
+            _ => None,
+        });
+        self.skill_loader().origin(named?)
+    }
+
     fn skill_loader(&self) -> SkillLoader {
-        let parts = &self.gate.parts;
+        let (parts, session, now) = (&self.gate.parts, self.session, self.gate.parts.clock.now());
+        // A session that goes on in other programs has no end of its own, so it ends as its grants do.
+        let until = session.waits.then(|| hours_later(now, parts.settings.grant_session_hours)).flatten();
         SkillLoader {
             skill_directories: Arc::clone(&parts.skill_directories),
             hidden_paths: self.gate.hidden_paths(),
             settings: Arc::clone(&parts.settings),
-            active: Arc::clone(&self.session.skills),
+            active: Arc::clone(&session.skills),
             changes: Arc::clone(&parts.changes),
-            run: self.session.run.clone(),
+            run: session.run.clone(),
+            now,
+            until,
         }
     }
 }

@@ -79,11 +79,12 @@ pub(super) fn only_declared(effects: Vec<Effect>, tool: &Declaration) -> Result<
     }
 }
 
-/// What a preview may do: look at the very files that the call would change.
+/// What a preview may do: look at the very files that the call would change, and at the skill that it would use.
 pub(super) fn readable(effects: &[LocatedEffect]) -> Vec<LocatedEffect> {
-    let looking = |located: &LocatedEffect| {
-        let (_, path) = located.effect.path()?;
-        Some(LocatedEffect { effect: Effect::read(path), ..located.clone() })
+    let looking = |located: &LocatedEffect| match (&located.effect, located.effect.path()) {
+        (_, Some((_, path))) => Some(LocatedEffect { effect: Effect::read(path), ..located.clone() }),
+        (Effect::Skill { .. }, None) => Some(located.clone()),
+        (_, None) => None,
     };
     effects.iter().filter_map(looking).collect()
 }

@@ -5,7 +5,9 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::Path;
 
-use toolgate_contract::{DirectoryEntry, ErrorCode, LaunchSpec, SkillScript, StartDirectory, ToolError, WorkspacePath};
+use toolgate_contract::{
+    DirectoryEntry, ErrorCode, LaunchSpec, SkillCandidate, SkillScript, StartDirectory, ToolError, WorkspacePath,
+};
 
 use super::{SkillDirectory, SkillLoader};
 
@@ -56,6 +58,22 @@ impl SkillLoader {
             own: vec![own],
             ..LaunchSpec::program(program)
         })
+    }
+
+    /// The programs that run the scripts of a skill. A script that can't be read can't be run either, and counts for nothing.
+    pub(crate) fn interpreters(&self, skill: &SkillCandidate) -> Vec<String> {
+        let Ok((skills, place)) = self.find(&skill.name) else { return Vec::new() };
+        let scripts = skill.files.iter().filter(|path| path.starts_with(SCRIPTS));
+        let mut programs: Vec<String> = scripts
+            .filter_map(|path| {
+                let mut head = Vec::new();
+                skills.files.open(&place.join(path)).ok()?.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+                program(Path::new(path), &head)
+            })
+            .collect();
+        programs.sort();
+        programs.dedup();
+        programs
     }
 
     /// The directory of a skill; of two with the same name the first counts.
@@ -132,6 +150,18 @@ fn interpreter(path: &Path, is_executable: bool, head: &[u8]) -> Option<Vec<OsSt
     first_line.or_else(by_name)
 }
 
+/// The program that has to be there for a script to run: what its `#!` line names, behind `env` too, or else its extension.
+fn program(path: &Path, head: &[u8]) -> Option<String> {
+    let words = interpreter(path, false, head)?;
+    let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).flat_map(str::split_whitespace).collect();
+    let (first, rest) = words.split_first()?;
+    let named = match first.ends_with("/env") {
+        true => rest.iter().find(|word| !word.starts_with('-') && !word.contains('='))?,
+        false => first,
+    };
+    Some((*named).to_owned())
+}
+
 /// The interpreter in a `#!` line, and its one argument, as the kernel parses them.
 fn words_of_first_line(rest: &[u8]) -> Vec<OsString> {
     let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -164,6 +194,19 @@ mod tests {
             "scripts/a\0b",
         ] {
             assert!(inside_scripts(path).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_program_behind_env_is_the_one_that_is_needed() {
+        for (name, head, expected) in [
+            ("a.py", &b"#!/usr/bin/env python3\n"[..], Some("python3")),
+            ("a", b"#!/usr/bin/env -S LANG=C deno run\n", Some("deno")),
+            ("a", b"#!/bin/sh -e\n", Some("/bin/sh")),
+            ("a.rb", b"puts 1", Some("ruby")),
+            ("a", b"\x7fELF", None),
+        ] {
+            assert_eq!(program(Path::new(name), head).as_deref(), expected, "{name}");
         }
     }
 

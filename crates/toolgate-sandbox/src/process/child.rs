@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::sync::Mutex;
 use toolgate_contract::{
-    BoxFuture, ChildProcess, Denial, Enforced, ErrorCode, Output, Signal, StagedChanges, TerminalSize, ToolError,
+    BoxFuture, ChildProcess, Denial, Enforced, ErrorCode, Output, Pids, Signal, StagedChanges, TerminalSize, ToolError,
     WorkspacePath, escape_path,
 };
 
@@ -24,7 +24,7 @@ use super::decoy_watch::DecoyWatch;
 use super::denied_files::{denied_files, refused_changes, unseen_files};
 use super::enforcement::Enforcement;
 use super::error::SandboxError;
-use super::instance::SandboxInstance;
+use super::instance::{SandboxInstance, pid_of};
 use super::pipes::HostPipes;
 use super::syscall::signals;
 use crate::files::overlay_changes::{LayerDirectory, OverlayChanges};
@@ -44,6 +44,7 @@ pub struct Child {
     enforcement: Enforcement,
     instance: SandboxInstance,
     process: OwnedFd,
+    pids: Pids,
     exit: Mutex<Option<ChildExit>>,
     denial_log: DenialLog,
     decoys: DecoyWatch,
@@ -132,6 +133,7 @@ impl Child {
         let HostPipes { stdin, stdout, stderr } = new.pipes;
         let buffer = || vec![0; BUFFER_BYTES].into_boxed_slice();
         let denial_log = new.resources.proxy.as_ref().map(|proxy| proxy.denials().clone()).unwrap_or_default();
+        let pids = Pids { pid: pid_of(new.process.as_fd()), sandbox_pid: new.instance.first_pid() };
         Self {
             output: Mutex::new(OutputPipes { stdout, stderr, out: buffer(), err: buffer() }),
             input: Mutex::new(stdin),
@@ -139,6 +141,7 @@ impl Child {
             enforcement: new.enforcement,
             instance: new.instance,
             process: new.process,
+            pids,
             exit: Mutex::new(None),
             denial_log,
             decoys: new.decoys,
@@ -292,6 +295,10 @@ impl ChildProcess for Child {
     fn resize(&self, size: TerminalSize) -> Result<(), ToolError> {
         let terminal = self.terminal.as_ref().ok_or_else(|| ToolError::invalid_args("The process has no terminal."))?;
         terminal.resize(size).map_err(|error| ToolError::io("The terminal's size can't be changed", &error))
+    }
+
+    fn pids(&self) -> Pids {
+        self.pids
     }
 
     fn enforced(&self) -> Enforced {

@@ -1,6 +1,6 @@
 //! One sandbox, seen from the host: its socket, its first process, and the messages received from it so far.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -22,6 +22,8 @@ pub(super) struct SandboxInstance {
     memory_limited: bool,
     socket: AsyncFd<OwnedFd>,
     first_process: Option<OwnedFd>,
+    /// The PID of the first process, asked for before anything can have ended it.
+    first_pid: Option<u32>,
     findings: Option<SetupFindings>,
     /// The listeners of its network namespace, which the host serves.
     listeners: Vec<OwnedFd>,
@@ -60,6 +62,7 @@ impl SandboxInstance {
             memory_limited,
             socket,
             first_process,
+            first_pid: None,
             findings,
             listeners,
             watch,
@@ -107,7 +110,10 @@ impl SandboxInstance {
     async fn note_next(&mut self) -> Result<Option<Vec<OwnedFd>>, SandboxError> {
         let (message, descriptors) = self.next_message().await?;
         match message {
-            SandboxMessage::Created => self.first_process = descriptors.into_iter().next(),
+            SandboxMessage::Created => {
+                self.first_process = descriptors.into_iter().next();
+                self.first_pid = self.first_process.as_ref().and_then(|process| pid_of(process.as_fd()));
+            }
             SandboxMessage::Ready(findings) => {
                 self.listeners = descriptors;
                 self.connects = if findings.asks_for_connects { self.listeners.pop() } else { None };
@@ -200,6 +206,18 @@ impl SandboxInstance {
     pub(super) fn first_process(&self) -> Option<BorrowedFd<'_>> {
         self.first_process.as_ref().map(AsFd::as_fd)
     }
+
+    /// The PID of the first process on this machine.
+    pub(super) fn first_pid(&self) -> Option<u32> {
+        self.first_pid
+    }
+}
+
+/// The PID behind a pidfd; none if the process has ended and was waited for.
+pub(super) fn pid_of(pidfd: BorrowedFd<'_>) -> Option<u32> {
+    let facts = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).ok()?;
+    // Of a process that is gone, the kernel says -1.
+    facts.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()
 }
 
 impl Drop for SandboxInstance {

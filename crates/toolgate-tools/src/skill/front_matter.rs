@@ -8,6 +8,8 @@ pub(crate) struct FrontMatter {
     pub(super) description: String,
     /// The tools that it allows, as written.
     pub(super) allowed_tools: Option<String>,
+    /// The programs that it says it requires: `required-commands` in its `metadata`.
+    pub(super) required_commands: Vec<String>,
 }
 
 const FIELDS: &[&str] = &["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
@@ -21,6 +23,7 @@ pub(super) fn read<'a>(text: &'a str, directory: &str) -> Result<(FrontMatter, &
             "name" => facts.name = value,
             "description" => facts.description = value,
             "allowed-tools" => facts.allowed_tools = Some(value),
+            "metadata" => facts.required_commands = required_commands(&value),
             "compatibility" if value.chars().count() > 500 => {
                 return Err(format!("line {line}: `compatibility` has more than 500 characters."));
             }
@@ -97,11 +100,19 @@ fn close(found: &mut [(usize, &str, String)], deeper: &mut Vec<&str>) -> Result<
     let Some((number, name, value)) = found.last_mut() else {
         return if lines.is_empty() { Ok(()) } else { Err("line 2 belongs to no field.".into()) };
     };
-    // The content of `metadata` is not interpreted here.
-    if *name != "metadata" {
-        *value = scalar(value, &lines).map_err(|fault| format!("line {number}: `{name}` {fault}"))?;
-    }
+    *value = match *name {
+        // A mapping, of which only one key has a meaning here.
+        "metadata" => lines.join("\n"),
+        _ => scalar(value, &lines).map_err(|fault| format!("line {number}: `{name}` {fault}"))?,
+    };
     Ok(())
+}
+
+/// The programs that the metadata names, separated by spaces or commas.
+fn required_commands(metadata: &str) -> Vec<String> {
+    let listed = metadata.lines().find_map(|line| line.trim().strip_prefix("required-commands:")).unwrap_or_default();
+    let names = listed.split([' ', ',', '\t']).map(|name| name.trim_matches(['"', '\'', '[', ']']));
+    names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 /// A YAML string: plain, quoted, folded, or a list of words.
@@ -138,10 +149,11 @@ mod tests {
     #[test]
     fn what_a_skill_may_say() {
         let text = "---\nname: pdf-forms\ndescription: >\n  Fill in forms.\n  Use it for PDF.\nlicense: MIT\n\
-                    metadata:\n  author: ada\n  version: \"1\"\nallowed-tools: Read Bash(pdftk:*)\n---\n\n# Forms\n";
+                    metadata:\n  author: ada\n  required-commands: \"pdftk, qpdf\"\nallowed-tools: Read Bash(pdftk:*)\n---\n\n# Forms\n";
         let (facts, body) = read(text, "pdf-forms").unwrap();
         assert_eq!(facts.description, "Fill in forms. Use it for PDF.");
         assert_eq!(facts.allowed_tools.as_deref(), Some("Read Bash(pdftk:*)"));
+        assert_eq!(facts.required_commands, ["pdftk", "qpdf"]);
         assert_eq!(body, "# Forms\n");
     }
 

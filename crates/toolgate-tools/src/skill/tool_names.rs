@@ -31,6 +31,11 @@ pub(super) fn with_agent_tools(mut tools: Vec<String>) -> Vec<String> {
     tools
 }
 
+/// The program that an entry such as `shell(git log)` allows.
+pub(super) fn program(tool: &str) -> Option<&str> {
+    tool.strip_prefix("shell(")?.strip_suffix(')')?.split_whitespace().next().filter(|word| !word.contains(['*', '?']))
+}
+
 fn canonical_name(entry: &str) -> String {
     let (name, words) = match entry.strip_suffix(')').and_then(|entry| entry.split_once('(')) {
         Some((name, words)) => (name, Some(words)),
@@ -82,5 +87,13 @@ mod tests {
         ] {
             assert_eq!(canonical_names(listed), expected, "{listed}");
         }
+    }
+
+    #[test]
+    fn programs_are_the_first_words_of_allowed_commands() {
+        let programs = |listed: &str| -> Vec<String> {
+            canonical_names(listed).iter().filter_map(|tool| program(tool)).map(str::to_owned).collect()
+        };
+        assert_eq!(programs("Read Bash(git log:*) Bash(npm run test) Bash Bash(*.sh:*)"), ["git", "npm"]);
     }
 }

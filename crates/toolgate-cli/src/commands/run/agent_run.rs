@@ -73,7 +73,8 @@ impl AgentRun {
         let hold = held.map_or_else(|| workspace.state.hold_run(&recorded.run.id), Ok)?;
         let past = choice.run.as_ref().map(|_| resume::read(&workspace, &recorded.run)).transpose()?;
         let (past, tokens) = past.map_or_else(Default::default, |(past, tokens)| (Some(past), tokens));
-        let session = observers.watch(recorded.session);
+        let session = workspace.limited_by_skills(recorded.session, &recorded.run)?;
+        let session = observers.watch(session);
         Ok(Self { workspace, run: recorded.run, hold, session, opened, kinds, limits, past, tokens })
     }
 

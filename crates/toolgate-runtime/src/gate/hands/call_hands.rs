@@ -223,7 +223,7 @@ impl Hands for CallHands {
     fn activate(&self, skill: &SkillCandidate, tools: Vec<String>) -> Result<AllowedTools, ToolError> {
         let is_it = |effect: &Effect| matches!(effect, Effect::Skill { name: Some(name) } if *name == skill.name);
         self.need(is_it, "load that skill")?;
-        Ok(self.services.skills.activate(skill, tools))
+        self.services.skills.activate(skill, tools)
     }
 
     fn recall(&self, id: &str) -> Result<(ArtifactRef, File), ToolError> {

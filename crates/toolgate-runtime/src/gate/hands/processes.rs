@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_contract::{
-    Access, ApplyMode, BoxFuture, Denial, DeniedAccess, Effect, FileHands, LaunchSpec, NetworkAccess, ProcessGuard,
-    ProcessHandle, ProcessHands, SettledChanges, SkillScript, StartDirectory, Stream, Streams, ToolError,
+    Access, ApplyMode, BoxFuture, CommandProcess, Denial, DeniedAccess, Effect, FileHands, LaunchSpec, NetworkAccess,
+    ProcessGuard, ProcessHandle, ProcessHands, SettledChanges, SkillScript, StartDirectory, Stream, Streams, ToolError,
     WorkspacePath, reported_denials, unescape_path,
 };
 
@@ -149,6 +149,7 @@ impl CallHands {
             hands.note(|tally| {
                 let facts = process.facts();
                 tally.commands_run.push(facts.command.clone());
+                tally.processes.push(CommandProcess { process: facts.id.clone(), pids: facts.pids });
                 tally.enforced.0.extend(facts.enforced.0.clone());
             });
             Ok(process)

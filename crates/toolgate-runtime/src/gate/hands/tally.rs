@@ -1,6 +1,6 @@
 //! What hands count while a tool works.
 
-use toolgate_contract::{ArtifactRef, Denial, DeniedAccess, Enforced, FoldedDirectory, OmittedText};
+use toolgate_contract::{ArtifactRef, CommandProcess, Denial, DeniedAccess, Enforced, FoldedDirectory, OmittedText};
 
 /// What the hands counted while the tool worked. The tool can't forget to report it, because it doesn't report it.
 #[derive(Debug, Clone, Default)]
@@ -13,6 +13,8 @@ pub(in crate::gate) struct Tally {
     pub(in crate::gate) folded: Vec<FoldedDirectory>,
     /// Commands that ran.
     pub(in crate::gate) commands_run: Vec<String>,
+    /// The processes of these commands.
+    pub(in crate::gate) processes: Vec<CommandProcess>,
     /// Output that was stored.
     pub(in crate::gate) refs: Vec<ArtifactRef>,
     /// Requests the next page.

@@ -108,15 +108,18 @@ impl<'a> Judged<'a> {
                 reasons.push(&ask.reason);
             }
         }
+        let skill = record.skill_origin();
+        let origin = skill.as_ref().map_or_else(String::new, |skill| format!(" {skill}"));
         let replay = &record.gate.parts.replay;
         Ok(ApprovalRequest {
             tool_call_id: record.call.tool_call_id.clone(),
             tool: record.call.name.clone(),
             risk: self.tool.declaration().risk,
-            reason: with_warnings(record, reasons.join(" ")),
+            reason: with_warnings(record, format!("{}{origin}", reasons.join(" ")).trim_start().to_owned()),
             justification: record.call.justification.as_ref().map(|words| record.clean(words)),
             args: record.shown_args.clone(),
             effects: self.shown_effects(),
+            skill,
             preview,
             scopes: approval_options(record, may_be_standing(&self.verdict.asks), asked),
             replay: replay.command(&record.call, &record.effects, &record.wider, &record.shown_args, record.session)?,

@@ -183,6 +183,7 @@ fn record_end(
         more_files_changed: record.tally.more_files_changed,
         folded: record.tally.folded.clone(),
         commands_run: record.tally.commands_run.clone(),
+        processes: record.tally.processes.clone(),
         refs: record.tally.refs.clone(),
         denials: record.tally.denials.clone(),
         enforced: record.tally.enforced.clone(),
