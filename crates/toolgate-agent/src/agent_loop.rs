@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolgate_contract::{
     Call, CancellationToken, Declaration, Event, EventPayload, FinishReason, MessageOrigin, ModelCall, Reply,
-    TokenUsage,
+    TokenUsage, counted,
 };
 use toolgate_runtime::Session;
 
@@ -217,7 +217,7 @@ impl AgentLoop {
         }
         let most = self.context.controls.turns;
         if self.turn >= most {
-            let why = format!("All {most} turns are used. Raise --max-turns to continue.");
+            let why = format!("{most} of {} used. Raise --max-turns to continue.", counted(most, "turn"));
             return Err(EarlyStop::new(FinishReason::TurnLimit, why));
         }
         self.context.budget.check()
@@ -267,7 +267,10 @@ impl AgentLoop {
         self.conversation.push(ConversationEntry::Told(reason.clone()));
         self.invalid_answers += 1;
         if self.invalid_answers >= self.context.controls.invalid_answers {
-            let why = format!("{} answers in a row couldn't be understood. The last: {reason}", self.invalid_answers);
+            let why = format!(
+                "Could not be understood: {} in a row. The last: {reason}",
+                counted(self.invalid_answers, "answer")
+            );
             return Err(EarlyStop::new(FinishReason::InvalidAnswers, self.redacted(&why)));
         }
         Ok(())
@@ -284,11 +287,14 @@ impl AgentLoop {
         self.conversation.push(ConversationEntry::Answered(answer));
         self.conversation.push(ConversationEntry::Observed(observed));
         if times >= self.context.controls.repetitions {
-            let why = format!("The same calls ({names}) returned the same results {times} times.");
+            let why = format!("The same calls ({names}) returned the same results {}.", counted(times, "time"));
             return Err(EarlyStop::new(FinishReason::NoProgress, why));
         }
         if times >= WARN_AFTER {
-            let word = format!("These calls returned the same results {times} times. Try another way, or finish.");
+            let word = format!(
+                "These calls returned the same results {}. Try another way, or finish.",
+                counted(times, "time")
+            );
             self.tell(word, MessageOrigin::Runtime)?;
         }
         Ok(())
@@ -341,7 +347,8 @@ fn parse_answer(mut answer: ModelAnswer) -> ParsedAnswer {
         return ParsedAnswer::Fault(answer, reason);
     }
     if answer.calls.len() > MAX_CALLS {
-        let reason = format!("You asked for {} calls at once; {MAX_CALLS} are the most.", answer.calls.len());
+        let reason =
+            format!("You asked for {} at once; {MAX_CALLS} are the most.", counted(answer.calls.len(), "call"));
         // A call that stays in the conversation would need a reply.
         return ParsedAnswer::Fault(ModelAnswer { calls: Vec::new(), raw: Vec::new(), ..answer }, reason);
     }

@@ -3,7 +3,7 @@
 //! Nothing is lost: the record has every message, and results stay readable as artifacts.
 
 use serde_json::json;
-use toolgate_contract::{Artifacts, MaskedPart, ToolError};
+use toolgate_contract::{Artifacts, MaskedPart, ToolError, counted};
 
 use crate::model::ConversationEntry;
 use crate::past_conversation::PastConversation;
@@ -279,9 +279,10 @@ pub(crate) fn mask(entry: &mut ConversationEntry, part: &MaskedPart) {
             match artifact {
                 Some(id) => {
                     observation.text = format!(
-                        "[This result of `{}` was removed to save context: {} bytes. Read it again with artifact \
+                        "[This result of `{}` was removed to save context: {}. Read it again with artifact \
                          {{\"id\":\"{id}\"}}.]",
-                        observation.name, part.bytes
+                        observation.name,
+                        counted(part.bytes, "byte")
                     );
                     observation.artifact = Some(id.clone());
                 }
@@ -294,7 +295,8 @@ pub(crate) fn mask(entry: &mut ConversationEntry, part: &MaskedPart) {
         }
         (ConversationEntry::Answered(answer), Some(id)) => {
             if let Some(call) = answer.calls.get_mut(part.item) {
-                call.args = Ok(json!({ "taken_out": format!("{} bytes, now in artifact {id}", part.bytes) }));
+                call.args =
+                    Ok(json!({ "taken_out": format!("{}, now in artifact {id}", counted(part.bytes, "byte")) }));
             }
             // The provider's own form still contains them.
             answer.raw.clear();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolgate_contract::{FinishReason, TokenUsage};
+use toolgate_contract::{FinishReason, TokenUsage, counted};
 
 /// The limits of a task.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,7 +126,7 @@ impl Budget {
         }
         let used = self.used.load(Ordering::Relaxed);
         if used >= self.tokens {
-            let why = format!("{used} of {} tokens are used. Raise --max-tokens to continue.", self.tokens);
+            let why = format!("{used} of {} used. Raise --max-tokens to continue.", counted(self.tokens, "token"));
             return Err(EarlyStop::new(FinishReason::TokenLimit, why));
         }
         Ok(())

@@ -64,7 +64,7 @@ fn as_text(reply: &Reply) -> String {
         let cut = text.floor_char_boundary(MAX_REPLY_BYTES);
         let missing = text.len() - cut;
         text.truncate(cut);
-        let _ = write!(text, "\n[{missing} more bytes are not shown]");
+        let _ = write!(text, "\n[not shown: {}]", counted(missing, "more byte"));
     }
     for note in notes(reply) {
         let _ = write!(text, "\n[{note}]");

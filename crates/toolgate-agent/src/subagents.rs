@@ -8,7 +8,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use toolgate_contract::{Agents, BoxFuture, CancellationToken, ErrorCode, SubagentStatus, SubagentTask, ToolError};
+use toolgate_contract::{
+    Agents, BoxFuture, CancellationToken, ErrorCode, SubagentStatus, SubagentTask, ToolError, counted,
+};
 use toolgate_runtime::Session;
 
 use crate::agent::TaskContext;
@@ -83,11 +85,14 @@ impl Subagents {
         }
         let working = self.members().values().filter(|member| member.is_working()).count();
         if working >= controls.agents_at_once as usize {
-            return reached(format!("{working} agents are running already."), "Wait for one of them with `agents`.");
+            return reached(
+                format!("No more than {} can run at once.", counted(working, "agent")),
+                "Wait for one of them with `agents`.",
+            );
         }
         if self.context.started.fetch_add(1, Ordering::Relaxed) >= controls.agents {
             return reached(
-                format!("This task may start {} agents, and has done so.", controls.agents),
+                format!("This task may start {}, and has done so.", counted(controls.agents, "agent")),
                 "Do it yourself.",
             );
         }

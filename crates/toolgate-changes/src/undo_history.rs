@@ -248,9 +248,9 @@ mod tests {
     }
 
     fn reverted() -> EventPayload {
-        let EventPayload::FilesChanging { mut changes } = changed() else { unreachable!() };
+        let EventPayload::FilesChanging { mut changes, .. } = changed() else { unreachable!() };
         changes.iter_mut().for_each(|change| std::mem::swap(&mut change.before, &mut change.after));
-        EventPayload::FilesChanging { changes }
+        EventPayload::FilesChanging { changes, made: false }
     }
 
     #[test]

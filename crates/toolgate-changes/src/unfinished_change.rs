@@ -61,7 +61,7 @@ impl ChangeLog {
         let (mut made, mut reverted) = (0, 0);
         for event in read_events(run.path())?.filter_map(Result::ok).map(|recorded| recorded.event) {
             let is_its = event.tool_call_id.as_ref() == Some(&origin.tool_call_id);
-            if let EventPayload::FilesChanging { changes } = event.payload
+            if let EventPayload::FilesChanging { changes, .. } = event.payload
                 && is_its
             {
                 made += usize::from(changes == intent.changes);
@@ -69,7 +69,7 @@ impl ChangeLog {
             }
         }
         if made > reverted && !reverse.is_empty() {
-            let payload = EventPayload::FilesChanging { changes: reverse };
+            let payload = EventPayload::FilesChanging { changes: reverse, made: false };
             run.journal.append(&[origin.event(self.options.clock.now(), payload)])?;
         }
         Ok(())

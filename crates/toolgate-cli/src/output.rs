@@ -5,6 +5,8 @@ use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use serde::Serialize;
+
 /// Whether the reader of standard output has left.
 static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 
@@ -39,6 +41,14 @@ pub(crate) use {err, errln, out, outln};
 /// Whether the reader of standard output has left, so that a command that would go on for ever can end.
 pub(crate) fn is_closed() -> bool {
     IS_CLOSED.load(Ordering::Relaxed)
+}
+
+/// Writes a list for programs: one JSON value a line.
+pub(crate) fn write_list<T: Serialize>(things: &[T]) -> serde_json::Result<()> {
+    for thing in things {
+        outln!("{}", serde_json::to_string(thing)?);
+    }
+    Ok(())
 }
 
 /// Standard output for bytes that stay as they are. When its reader has left, they go nowhere.

@@ -21,6 +21,7 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::routing::{delete, get, post};
+use toolgate_contract::counted;
 
 use crate::authenticator;
 use crate::http_session::{Caller, HttpSession};
@@ -139,7 +140,7 @@ impl FromRequest<Arc<ServerState>> for JsonBody {
         let max = state.limits.body_bytes;
         let too_large = || {
             let hint = "Send less in one request.";
-            let message = format!("The body is larger than {max} bytes.");
+            let message = format!("The body is larger than {}.", counted(max, "byte"));
             Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message, hint)
         };
         let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());

@@ -10,9 +10,20 @@
 /// ```
 pub fn counted(count: impl TryInto<u64>, thing: &str) -> String {
     let count = count.try_into().unwrap_or(u64::MAX);
-    match count {
-        1 => format!("1 {thing}"),
-        _ => format!("{count} {}", plural(thing)),
+    format!("{count} {}", noun(count, thing))
+}
+
+/// A thing, given in the singular, as it follows this number: for numbers that are written in a way of their own.
+///
+/// ```
+/// # use toolgate_contract::noun;
+/// assert_eq!(noun(1, "byte"), "byte");
+/// assert_eq!(noun(2048, "byte"), "bytes");
+/// ```
+pub fn noun(count: impl TryInto<u64>, thing: &str) -> String {
+    match count.try_into().unwrap_or(u64::MAX) {
+        1 => thing.to_owned(),
+        _ => plural(thing),
     }
 }
 

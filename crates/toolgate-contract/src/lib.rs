@@ -50,7 +50,7 @@ pub use change::{
     Change, Changes, DIRECTORY_MODE, FileContent, FileEdit, FileOwner, FileState, LINK_MODE, PIPE_MODE, SeenVersion,
 };
 pub use clock::{Clock, SystemClock};
-pub use counted::counted;
+pub use counted::{counted, noun};
 pub use decision::{Decision, Finding, Layer, NamedChanges, RemoteUrl, RuleName, Verdict};
 pub use denied_access::DeniedAccess;
 pub use durability::Durability;

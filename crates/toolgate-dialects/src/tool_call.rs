@@ -2,7 +2,7 @@
 //! reason that its model is told.
 
 use serde_json::{Value, json};
-use toolgate_contract::{ToolError, quoted};
+use toolgate_contract::{ToolError, counted, quoted};
 
 use crate::strict_json;
 
@@ -79,7 +79,7 @@ fn unreadable(error: ToolError, text: &str) -> ToolError {
 
 /// The error for arguments of this length.
 pub fn too_long(bytes: usize) -> ToolError {
-    let message = format!("The arguments have {bytes} bytes; at most {MOST_ARGUMENT_BYTES} are taken.");
+    let message = format!("The arguments have {}; at most {MOST_ARGUMENT_BYTES} are taken.", counted(bytes, "byte"));
     ToolError::invalid_args(message).with_hint("Do it in several calls, such as `write` and then `write` with append.")
 }
 

@@ -1,6 +1,7 @@
 //! What can be wrong with a journal, with the first line that shows it.
 
 use std::fmt;
+use toolgate_contract::counted;
 
 /// Why a journal isn't what was written. Lines count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +104,11 @@ impl fmt::Display for JournalFault {
                 write!(f, "Line {line} is incomplete: it was changed, or the program was killed while writing it.")
             }
             Self::CutOff { line, expected } => {
-                write!(f, "The journal was cut off: it had {expected} lines, and line {line} is the first one missing.")
+                write!(
+                    f,
+                    "The journal was cut off: it had {}, and line {line} is the first one missing.",
+                    counted(*expected, "line")
+                )
             }
             Self::AfterSignature { line } => {
                 write!(f, "Line {line} was added after the last signature.")
@@ -113,8 +118,9 @@ impl fmt::Display for JournalFault {
             }
             Self::OlderCopy { line, expected } => write!(
                 f,
-                "The run was replaced by an older copy: the list of runs has seen {expected} lines, and line {line} is the \
-                 first one missing."
+                "The run was replaced by an older copy: the list of runs has seen {}, and line {line} is the \
+                 first one missing.",
+                counted(*expected, "line")
             ),
             Self::HeadMissing => f.write_str("The head is missing, so lines may be missing at the end."),
             Self::HeadUnreadable => f.write_str("The head was changed after it was written."),

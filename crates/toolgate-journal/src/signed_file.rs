@@ -6,7 +6,7 @@ use std::io::Read;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolgate_contract::{Durability, ErrorCode, NoteUpdate, ToolError};
+use toolgate_contract::{Durability, ErrorCode, NoteUpdate, ToolError, counted};
 
 use crate::directory::{DirectoryHandle, FileLock};
 use crate::{JournalError, SigningKey, hex};
@@ -60,7 +60,8 @@ impl SignedFile<'_> {
         let signature = self.key.map(sign);
         let bytes = serde_json::to_vec(&SignedValue { notes, signature }).map_err(JournalError::Encode)?;
         if bytes.len() as u64 > MAX_BYTES {
-            let message = format!("That would make {} larger than the limit of {MAX_BYTES} bytes.", self.content);
+            let message =
+                format!("That would make {} larger than the limit of {}.", self.content, counted(MAX_BYTES, "byte"));
             return Err(ToolError::new(ErrorCode::LimitReached, message)
                 .with_hint("Remove or shorten what is no longer needed, then try again."));
         }

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
-use toolgate_contract::{ArtifactRef, CancellationToken};
+use toolgate_contract::{ArtifactRef, CancellationToken, counted};
 use toolgate_runtime::{Ceiling, PrincipalSession, Session};
 use toolgate_workspace::DialectSession;
 
@@ -133,7 +133,8 @@ impl Client {
         let max = self.server.options.max_requests;
         if running.len() >= max {
             return Err(JsonRpcError::busy(format!(
-                "{max} requests are running, which is the limit. Wait for one to end."
+                "No more than {} can run at once. Wait for one to end.",
+                counted(max, "request")
             )));
         }
         running.insert(id.clone(), cancel.clone());

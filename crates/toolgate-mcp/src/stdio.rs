@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use futures_util::FutureExt;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use toolgate_contract::BoxFuture;
+use toolgate_contract::{BoxFuture, counted};
 
 use crate::client::{ActiveRequest, Client};
 use crate::json_rpc::{self, JsonRpcMessage, JsonRpcRequest};
@@ -93,7 +93,8 @@ impl<R: Read> MessageReader<R> {
             Ok(LineRead::Whole) if line.trim_ascii().is_empty() => Some(None),
             Ok(LineRead::Whole) => Some(self.accept(line)),
             Ok(LineRead::TooLong) => {
-                let fault = JsonRpcError::invalid_request(format!("The message is longer than {max} bytes."));
+                let fault =
+                    JsonRpcError::invalid_request(format!("The message is longer than {}.", counted(max, "byte")));
                 self.sink.send(json_rpc::error(None, &fault));
                 Some(None)
             }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use memchr::memchr_iter;
-use toolgate_contract::ArtifactRef;
+use toolgate_contract::{ArtifactRef, noun};
 
 pub use payload::{PayloadCut, trim_payload};
 
@@ -202,12 +202,10 @@ struct OmissionMark<'a> {
 impl fmt::Display for OmissionMark<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("… [")?;
-        match self.lines {
-            0 => {}
-            1 => f.write_str("1 line, ")?,
-            lines => write!(f, "{} lines, ", GroupedDigits(lines))?,
+        if self.lines > 0 {
+            write!(f, "{} {}, ", GroupedDigits(self.lines), noun(self.lines, "line"))?;
         }
-        write!(f, "{} bytes not shown", GroupedDigits(self.bytes))?;
+        write!(f, "{} {} not shown", GroupedDigits(self.bytes), noun(self.bytes, "byte"))?;
         if !self.advice.is_empty() {
             write!(f, "; {}", self.advice)?;
         }

@@ -96,8 +96,8 @@ fn expectation(kind: &ValidationErrorKind, error: &ValidationError<'_>) -> Strin
         ValidationErrorKind::Maximum { limit } => format!("at most {limit}"),
         ValidationErrorKind::MinLength { limit } => format!("at least {}", counted(*limit, "character")),
         ValidationErrorKind::MaxLength { limit } => format!("at most {}", counted(*limit, "character")),
-        ValidationErrorKind::MinItems { limit } => format!("at least {limit} items"),
-        ValidationErrorKind::MaxItems { limit } => format!("at most {limit} items"),
+        ValidationErrorKind::MinItems { limit } => format!("at least {}", counted(*limit, "item")),
+        ValidationErrorKind::MaxItems { limit } => format!("at most {}", counted(*limit, "item")),
         ValidationErrorKind::Pattern { pattern } => format!("text that matches {pattern}"),
         ValidationErrorKind::OneOfNotValid { context } | ValidationErrorKind::AnyOf { context } => {
             match words(context) {

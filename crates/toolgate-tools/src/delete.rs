@@ -153,7 +153,8 @@ fn check_undo_room(path: &str, removals: &[Change], room: u64) -> Result<(), Too
         return Ok(());
     }
     let message = format!(
-        "`{path}` holds {bytes} bytes, and undo can keep {room} of them (`undo.quota_bytes`), so removing it can't be undone."
+        "`{path}` holds {}, and undo can keep {room} of them (`undo.quota_bytes`), so removing it can't be undone.",
+        counted(bytes, "byte")
     );
     Err(ToolError::new(ErrorCode::LimitReached, message)
         .with_hint("Set `permanently` to remove it all the same, or ask the person to raise `undo.quota_bytes`."))

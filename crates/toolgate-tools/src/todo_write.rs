@@ -43,7 +43,7 @@ impl Tool for TodoWriteTool {
         let in_progress: Vec<String> =
             in_progress.map(|(index, todo)| format!("{} (`{}`)", index + 1, todo.content)).collect();
         if in_progress.len() > 1 {
-            let message = format!("{} tasks are in progress: numbers {}.", in_progress.len(), in_progress.join(", "));
+            let message = format!("Only one task can be in progress, and these are: {}.", in_progress.join(", "));
             return Err(ToolError::invalid_args(message)
                 .with_hint("Leave one of them in progress and send the whole list again; nothing was saved."));
         }

@@ -12,7 +12,7 @@ mod trusted_roots;
 
 use std::sync::Arc;
 
-use toolgate_contract::{BoxFuture, Denial, EgressPolicy, ErrorCode, ToolError, Web, WebRequest, WebResponse};
+use toolgate_contract::{BoxFuture, Denial, EgressPolicy, ErrorCode, ToolError, Web, WebRequest, WebResponse, counted};
 use toolgate_sandbox::{Resolver, SystemResolver};
 use url::Url;
 
@@ -87,7 +87,7 @@ impl Web for WebClient {
         Box::pin(async move {
             let (timeout, url) = (request.timeout, request.url.clone());
             let late = |_| {
-                let message = format!("{} took longer than {} seconds.", shown(&url), timeout.as_secs());
+                let message = format!("{} took longer than {}.", shown(&url), counted(timeout.as_secs(), "second"));
                 Err(ToolError::new(ErrorCode::Timeout, message))
             };
             tokio::time::timeout(timeout, self.follow_redirects(request, egress)).await.unwrap_or_else(late)

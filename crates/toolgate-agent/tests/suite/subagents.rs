@@ -144,7 +144,7 @@ async fn depth_and_number_are_limited() {
         [[turns]]
         calls = [{ tool = "task", args = { objective = "b" } }]
         [[turns]]
-        expect = ["may start 1 agents, and has done so"]
+        expect = ["may start 1 agent, and has done so"]
         text = "Done."
     "#;
     let outcome = follow(&many, script, AgentLimits { agents: 1, ..controls() }).await;

@@ -33,7 +33,9 @@ impl ChangeSettler {
             change_log.keep_for_diffs(&stays, self.workspace().files.as_ref());
             let more = notes.len().saturating_sub(MAX_QUARANTINED);
             notes.truncate(MAX_QUARANTINED);
-            notes.extend((more > 0).then(|| format!("There are {more} more notes like these.")));
+            notes.extend(
+                (more > 0).then(|| format!("And {} like these.", toolgate_contract::counted(more, "more note"))),
+            );
             let mut settled = counted(&stays, self.workspace().files.as_ref());
             settled.notes.extend(has_changed.then(|| OTHERS_COUNTED.to_owned()));
             settled.notes.extend(lost(change_log.beyond_quota(&stays)));

@@ -9,14 +9,14 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolgate_contract::{ApprovalScope, Effect, QuestionAnswer};
+use toolgate_contract::{ApprovalScope, Effect, QuestionAnswer, counted};
 use toolgate_journal::{ApprovalQueue, QueueEntry, QueuedAnswer};
 use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, QueueItem};
 
 use self::grants::GrantChoice;
 use super::Invocation;
 use crate::exit::Exit;
-use crate::output::{errln, outln};
+use crate::output::{errln, outln, write_list};
 use crate::terminal::{
     BOLD, DIM, TextTable, paint, plain, prompt_for_answer, prompt_for_approval, show_question, show_request,
 };
@@ -193,7 +193,7 @@ fn find(workspace: &ApprovalQueue, wanted: &str) -> Result<QueueEntry> {
     match found.len() {
         1 => Ok(found.remove(0)),
         0 => bail!("No entry of the approval queue matches `{wanted}`. `toolgate approvals list` shows the queue."),
-        count => bail!("`{wanted}` matches {count} entries. Give more of the id."),
+        count => bail!("`{wanted}` matches {}. Give more of the id.", counted(count, "entry")),
     }
 }
 
@@ -237,7 +237,7 @@ fn in_words(ask: &QueueEntry, words: &str) -> Result<QueuedAnswer> {
 fn list(workspace: &ApprovalQueue, as_json: bool) -> Result<Exit> {
     let asks = workspace.asks(Timestamp::now())?;
     if as_json {
-        outln!("{}", serde_json::to_string(&asks)?);
+        write_list(&asks)?;
         return Ok(Exit::Ok);
     }
     if asks.is_empty() {

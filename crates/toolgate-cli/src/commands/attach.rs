@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::{Invocation, block_on};
 use crate::attach::{self, AttachEnd, AttachTarget};
 use crate::exit::Exit;
-use crate::output::{errln, outln};
+use crate::output::{errln, outln, write_list};
 use crate::terminal::{DIM, TextTable, paint, plain};
 use crate::workspace::person_name;
 
@@ -91,7 +91,7 @@ async fn attach_to(chosen: &AttachTarget) -> Result<Exit> {
 fn show(found: &[AttachTarget], json: bool) -> Result<Exit> {
     let running: Vec<_> = found.iter().map(|found| &found.running).collect();
     if json {
-        outln!("{}", serde_json::to_string(&running)?);
+        write_list(&running)?;
         return Ok(Exit::Ok);
     }
     if running.is_empty() {

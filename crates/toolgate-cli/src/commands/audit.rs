@@ -128,7 +128,8 @@ impl Audit {
             format!("This workspace is a copy: what was removed from it before {since:.0} can't be told.")
         });
         let others = (*others > 0).then(|| {
-            format!("{others} more lists of runs are here, which aren't signed with your key: they are not yours, and not checked.")
+            let found = counted(*others, "other list");
+            format!("Found {found} of runs without a signature by your key: not yours, and not checked.")
         });
         none.into_iter().chain(copied).chain(others).collect()
     }

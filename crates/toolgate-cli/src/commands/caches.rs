@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use serde_json::json;
+use toolgate_contract::counted;
 use toolgate_sandbox::{CacheStore, StoredCache};
 
 use super::Invocation;
@@ -127,7 +128,7 @@ pub(super) fn in_words(bytes: u64) -> String {
         unit += 1;
     }
     match bytes {
-        0..1024 => format!("{bytes} bytes"),
+        0..1024 => counted(bytes, "byte"),
         _ => format!("{value:.1} {}", UNITS[unit]),
     }
 }

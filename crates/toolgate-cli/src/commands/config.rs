@@ -5,13 +5,13 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use toolgate_config::table::{effective, rows};
 use toolgate_config::{ConfigError, ConfigFileError, ConfigLayer, EffectiveSetting, all_faults, contradictions};
-use toolgate_contract::Layer;
+use toolgate_contract::{Layer, counted};
 use toolgate_policy::compile;
 use toolgate_workspace::WorkspaceError;
 
 use super::Invocation;
 use crate::exit::Exit;
-use crate::output::outln;
+use crate::output::{outln, write_list};
 use crate::terminal::{BOLD, DIM, RED, TextTable, YELLOW, paint, plain};
 
 /// Show what every setting comes to, and check the configuration files.
@@ -64,7 +64,7 @@ fn show(invocation: &Invocation, name: Option<&str>, only_set: bool) -> Result<E
         all.iter().filter(|setting| begins(setting.name) && (!only_set || !setting.from.is_empty())).collect();
     if invocation.json {
         let entries: Vec<_> = chosen.iter().map(|setting| as_json(setting, invocation)).collect();
-        outln!("{}", serde_json::to_string(&entries)?);
+        write_list(&entries)?;
         return Ok(Exit::Ok);
     }
     let mut table = TextTable::new(&["setting", "value", "from"]);
@@ -143,8 +143,7 @@ fn check(invocation: &Invocation) -> Result<Exit> {
     };
     let found = match checked.faults.len() {
         0 => "nothing is wrong".to_owned(),
-        1 => "1 fault".to_owned(),
-        many => format!("{many} faults"),
+        many => counted(many, "fault"),
     };
     outln!("{files}: {found}.");
     Ok(exit)

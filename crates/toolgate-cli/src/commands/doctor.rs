@@ -8,7 +8,9 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use toolgate_config::{PackageCacheMode, Preset, WORKSPACE_FILE, read_optional, trust};
-use toolgate_contract::{EventPayload, GuaranteeLevel, LaunchSpec, MisreadCommand, NetworkAccess, WorkspacePath};
+use toolgate_contract::{
+    EventPayload, GuaranteeLevel, LaunchSpec, MisreadCommand, NetworkAccess, WorkspacePath, counted,
+};
 use toolgate_journal::{RecordedEvent, RunFilter};
 use toolgate_policy::CompiledConfig;
 use toolgate_runtime::CallEgress;
@@ -21,7 +23,7 @@ use super::caches::in_words;
 use super::sandbox::restricted_paths;
 use super::{Invocation, block_on, policy::holds};
 use crate::exit::Exit;
-use crate::output::outln;
+use crate::output::{outln, write_list};
 use crate::terminal::{BOLD, guarantee, holding_mark, paint, plain, wrapped};
 
 /// Check which guarantees hold on this machine and in this workspace, and how to fix those that don't.
@@ -177,7 +179,10 @@ fn policy(invocation: &Invocation, compiled: &CompiledConfig) -> Result<Vec<Doct
         failed => broken("examples", format!("{failed} fail"), "Run `toolgate policy test`."),
     });
     let secrets = invocation.location.secrets(&compiled.settings, &std::env::vars_os().collect()).len();
-    checks.push(held("redaction", format!("the built-in rules, and {secrets} secrets from the environment")));
+    checks.push(held(
+        "redaction",
+        format!("the built-in rules, and {} from the environment", counted(secrets, "secret")),
+    ));
     Ok(checks)
 }
 
@@ -268,7 +273,7 @@ fn workspace_file(invocation: &Invocation, compiled: &CompiledConfig) -> Result<
         Some(_) if compiled.warnings.is_empty() => held("workspace file", "not trusted; it only tightens"),
         Some(_) => partly(
             "workspace file",
-            format!("not trusted; {} of its lines are ignored", compiled.warnings.len()),
+            format!("not trusted; ignored of it: {}", counted(compiled.warnings.len(), "line")),
             "Read it, then run `toolgate trust`.",
         ),
     })
@@ -276,7 +281,7 @@ fn workspace_file(invocation: &Invocation, compiled: &CompiledConfig) -> Result<
 
 fn print(checks: &[DoctorCheck], as_json: bool) -> Result<()> {
     if as_json {
-        outln!("{}", serde_json::to_string(checks)?);
+        write_list(checks)?;
         return Ok(());
     }
     let widest = checks.iter().map(|check| check.name.chars().count()).max().unwrap_or_default();

@@ -7,7 +7,7 @@ use toolgate_journal::{NewTask, ReplyAddress, Task, TaskState};
 
 use super::Invocation;
 use crate::exit::Exit;
-use crate::output::outln;
+use crate::output::{outln, write_list};
 use crate::terminal::{BOLD, DIM, GREEN, RED, TextTable, YELLOW, first_line, paint, plain, to_the_minute};
 
 /// The queue of tasks for workers.
@@ -86,7 +86,7 @@ impl InboxArgs {
 
 fn list(tasks: &[Task], as_json: bool) -> Result<()> {
     if as_json {
-        outln!("{}", serde_json::to_string(tasks)?);
+        write_list(tasks)?;
         return Ok(());
     }
     let mut table = TextTable::new(&["TASK", "STATE", "TRIES", "ADDED", "WHAT"]);

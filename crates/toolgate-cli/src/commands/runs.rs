@@ -17,7 +17,7 @@ use toolgate_journal::{
 
 use super::Invocation;
 use crate::exit::Exit;
-use crate::output::{RawOutput, out, outln};
+use crate::output::{RawOutput, out, outln, write_list};
 use crate::terminal::{BOLD, DIM, GREEN, RED, TextTable, first_line, show_tree, to_the_minute};
 
 /// Show past and current runs.
@@ -133,7 +133,7 @@ pub(super) fn choose(runs: Vec<String>, wanted: &str) -> Result<String> {
     match found[..] {
         [run] => Ok(run.clone()),
         [] => Err(anyhow::anyhow!("There is no run `{wanted}` here. `toolgate runs list` shows them.")),
-        _ => Err(anyhow::anyhow!("`{wanted}` matches {} runs. Give more of the id.", found.len())),
+        _ => Err(anyhow::anyhow!("`{wanted}` matches {}. Give more of the id.", counted(found.len(), "run"))),
     }
 }
 
@@ -150,7 +150,7 @@ fn list(state: &StateDirectory, limit: usize, everywhere: bool, invocation: &Inv
     let workspace = (!everywhere).then(|| invocation.location.directory.display().to_string());
     let runs = store_of(state, invocation)?.runs(&RunFilter { limit, workspace, ..RunFilter::default() })?;
     if invocation.json {
-        outln!("{}", serde_json::to_string(&runs)?);
+        write_list(&runs)?;
         return Ok(());
     }
     let mut table = TextTable::new(&["RUN", "STARTED", "FROM", "CALLS", "FAILED", "PRESET", "TASK"]);

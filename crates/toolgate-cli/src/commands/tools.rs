@@ -9,7 +9,7 @@ use toolgate_dialects::{Dialect, definition};
 use super::Invocation;
 use super::dialects::find_dialect;
 use crate::exit::Exit;
-use crate::output::outln;
+use crate::output::{outln, write_list};
 use crate::terminal::{BOLD, DIM, GREEN, RED, TextTable, YELLOW, paint, wrapped};
 use crate::workspace::open_workspace;
 use toolgate_runtime::quoted;
@@ -66,7 +66,7 @@ impl ToolsArgs {
                     false => outln!("{}", serde_json::to_string_pretty(&definitions)?),
                 }
             }
-            None if invocation.json => outln!("{}", json!(tools)),
+            None if invocation.json => write_list(&tools)?,
             None if self.name.is_some() => tools.iter().for_each(|tool| print_tool(tool)),
             None => print_table(&tools),
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use toolgate_agent::AgentLimits;
-use toolgate_contract::{Event, EventPayload, TokenUsage, counted};
+use toolgate_contract::{Event, EventPayload, TokenUsage, counted, noun};
 
 use super::{BOLD, DIM, grouped, level, paint, plain};
 
@@ -93,11 +93,12 @@ impl LiveView {
         let gone = self.began.elapsed();
         let left = self.time.saturating_sub(gone);
         let head = format!(
-            "turn {}/{} · {} of {} tokens · {}, {} left · {} at work",
+            "turn {}/{} · {} of {} {} · {}, {} left · {} at work",
             self.turn,
             self.turns,
             grouped(self.used.total()),
             grouped(self.tokens),
+            noun(self.tokens, "token"),
             clock(gone),
             clock(left),
             counted(self.agents, "agent"),

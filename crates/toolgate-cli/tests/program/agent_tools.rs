@@ -180,7 +180,7 @@ fn an_approval_request_says_where_a_skill_comes_from_and_nobody_is_asked_about_o
 fn doctor_looks_for_the_commands_that_tools_and_skills_require() {
     let world = World::new();
     let check = |world: &World| {
-        let checks = world.run(&["--json", "doctor"]).json();
+        let checks = world.run(&["--json", "doctor"]).list();
         checks.as_array().unwrap().iter().find(|check| check["name"] == "required commands").unwrap().clone()
     };
     let found = check(&world);

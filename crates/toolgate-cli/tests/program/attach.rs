@@ -22,7 +22,7 @@ fn hold(world: &World, command: &str) -> Child {
 /// The processes that can be attached to, once there are some.
 fn running(world: &World) -> Vec<Value> {
     wait_for("the command has started", || {
-        let list = world.run(&["--json", "attach"]).json().as_array().unwrap().clone();
+        let list = world.run(&["--json", "attach"]).list().as_array().unwrap().clone();
         (!list.is_empty()).then_some(list)
     })
 }
@@ -78,6 +78,6 @@ fn a_command_cannot_come_to_the_door() {
     assert!(!reply["payload"]["stdout"].as_str().unwrap().contains("came in"), "{reply}");
     call.kill().unwrap();
     call.wait().unwrap();
-    assert_eq!(world.run(&["--json", "attach"]).json(), json!([]));
+    assert_eq!(world.run(&["--json", "attach"]).list(), json!([]));
     assert!(!socket.exists(), "what was left by one who was killed is cleared away");
 }

@@ -70,6 +70,6 @@ fn the_list_is_missed_too_and_a_record_that_came_with_a_repository_is_not_ours()
     let copied = mine.command("cp").arg("-a").arg(other.workspace().join(".toolgate")).arg(mine.workspace()).status();
     assert!(copied.unwrap().success());
     let said = mine.run(&["audit", "verify"]);
-    assert!(said.out.contains("1 more lists of runs are here, which aren't signed with your key"), "{said:?}");
+    assert!(said.out.contains("Found 1 other list of runs without a signature by your key"), "{said:?}");
     assert!(said.out.contains("There is no list of runs of yours yet"), "{said:?}");
 }

@@ -7,7 +7,7 @@ use crate::world::{PROGRAM, Said, World};
 fn shown(world: &World, variables: &[(&str, &str)], args: &[&str]) -> Vec<Value> {
     let mut command = world.command(PROGRAM);
     command.args(args).args(["--json", "config", "show"]).envs(variables.iter().copied());
-    Said::from(command.output().unwrap()).json().as_array().unwrap().clone()
+    Said::from(command.output().unwrap()).list().as_array().unwrap().clone()
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn delete_unasked(world: &World, directory: &Path) -> i32 {
 }
 
 fn grants(world: &World) -> Value {
-    world.run(&["--json", "approvals", "grants"]).json()
+    world.run(&["--json", "approvals", "grants"]).list()
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_grant_is_listed_with_its_reach_and_can_be_revoked() {
     let revoked = world.run(&["approvals", "revoke", &id[..12]]);
     assert!(revoked.out.starts_with(&format!("Revoked {id}")), "{revoked:?}");
     assert_eq!(grants(&world), json!([]));
-    let record = world.run(&["--json", "approvals", "grants", "--revoked"]).json();
+    let record = world.run(&["--json", "approvals", "grants", "--revoked"]).list();
     assert_eq!((&record[0]["id"], &record[0]["revoked"]["by"]), (&grant["id"], &json!("ada")), "{record}");
     assert_eq!(delete_unasked(&world, &world.workspace()), 4, "it is asked again");
     assert_eq!(world.run(&["approvals", "revoke", "--all"]).code, 0);

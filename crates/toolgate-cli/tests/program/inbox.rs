@@ -130,6 +130,6 @@ fn a_chat_on_the_list_gives_tasks_approves_with_a_button_and_gets_the_answer() {
     let said = child.wait_with_output().unwrap();
     assert!(!String::from_utf8_lossy(&said.stderr).contains("secret-token"), "{said:?}");
     assert!(!world.workspace().join("hello.txt").exists());
-    let tasks = world.run(&["--json", "inbox", "list", "--all"]).json();
+    let tasks = world.run(&["--json", "inbox", "list", "--all"]).list();
     assert_eq!(tasks.as_array().unwrap().len(), 1, "a chat that isn't on the list is not heard: {tasks}");
 }

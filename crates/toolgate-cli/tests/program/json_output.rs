@@ -60,7 +60,8 @@ const CALLS: &[(&str, &[&str])] = &[
 const EXCEPTIONS: &[&str] = &["chat", "demo", "sandbox", "quarantine show", "completions", "man"];
 
 /// Lists that may be empty: no line is the JSON of no thing.
-const MAY_BE_EMPTY: &[&str] = &["quarantine list", "policy replay", "caches list"];
+const MAY_BE_EMPTY: &[&str] =
+    &["quarantine list", "policy replay", "caches list", "approvals list", "approvals grants", "attach"];
 
 /// The subcommands below this one, as its help lists them.
 fn subcommands(world: &World, words: &[&str]) -> Vec<String> {
@@ -102,6 +103,7 @@ fn every_command_prints_json_in_one_way_or_is_a_documented_exception() {
             .lines()
             .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{command}: no JSON: {line}\n{said:?}")))
             .collect();
+        assert!(!values.iter().any(Value::is_array), "{command}: a list has one value a line: {said:?}");
         if values.is_empty() && !(said.code == 0 && MAY_BE_EMPTY.contains(command)) {
             let error: Value = serde_json::from_str(said.err.lines().last().unwrap_or_default())
                 .unwrap_or_else(|_| panic!("{command} printed no JSON at all: {said:?}"));

@@ -127,7 +127,7 @@ fn a_host_that_was_missing_can_be_granted_from_another_terminal() {
     let world = with_config("approvals.wait_seconds = 3600");
     let (reply, asked, approved) = std::thread::scope(|scope| {
         let waiting = scope.spawn(|| call(&world, &[], LOOK_UP));
-        while world.run(&["--json", "approvals", "list"]).json() == json!([]) {
+        while world.run(&["--json", "approvals", "list"]).list() == json!([]) {
             assert!(!waiting.is_finished(), "nobody was asked: {:?}", waiting.join());
         }
         let asked = world.run(&["approvals", "show", "last"]);
@@ -148,7 +148,7 @@ fn who_refuses_what_was_missing_is_told_to_the_model_with_their_words() {
     let command = format!("touch \"$(echo {})/new\"", outside.path().display());
     let (reply, asked, answered) = std::thread::scope(|scope| {
         let waiting = scope.spawn(|| call(&world, &[], &command));
-        while world.run(&["--json", "approvals", "list"]).json() == json!([]) {
+        while world.run(&["--json", "approvals", "list"]).list() == json!([]) {
             assert!(!waiting.is_finished(), "nobody was asked: {:?}", waiting.join());
         }
         let asked = world.run(&["approvals", "show", "last"]);

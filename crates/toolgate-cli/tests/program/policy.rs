@@ -161,7 +161,8 @@ fn tools_are_shown_as_each_reader_takes_them() {
     let world = World::new();
     assert!(world.run(&["tools"]).out.starts_with("TOOL "));
     let names = |args: &[&str], pointer: &str| -> Vec<String> {
-        let tools = world.run(args).json();
+        let said = world.run(args);
+        let tools = if args.contains(&"--json") { said.list() } else { said.json() };
         let name = |tool: &serde_json::Value| tool.pointer(pointer).unwrap().as_str().unwrap().to_owned();
         tools.as_array().unwrap().iter().map(name).collect()
     };
@@ -181,7 +182,7 @@ fn doctor_completions_and_manual_work() {
     let world = World::new();
     let doctor = world.run(&["--json", "doctor"]);
     assert_eq!(doctor.code, 0);
-    assert!(doctor.json().as_array().unwrap().iter().all(|check| check["state"] == json!("held")), "{doctor:?}");
+    assert!(doctor.list().as_array().unwrap().iter().all(|check| check["state"] == json!("held")), "{doctor:?}");
     for shell in ["bash", "zsh", "fish"] {
         assert!(world.run(&["completions", shell]).out.contains("toolgate"));
     }

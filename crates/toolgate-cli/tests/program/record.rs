@@ -43,7 +43,7 @@ fn runs_are_listed_shown_drawn_and_rebuilt() {
     world.call("read", json!({"path": "hello.txt"}));
     world.run(&["call", "display", r#"{"content":"half way","level":"progress"}"#]);
     world.call("read", json!({"path": ".env"}));
-    let list = world.run(&["--json", "runs", "list"]).json();
+    let list = world.run(&["--json", "runs", "list"]).list();
     assert_eq!(list.as_array().unwrap().len(), 3);
     let tree = world.run(&["runs", "tree"]);
     assert!(tree.out.contains("read ✗ sensitive_path") && tree.out.contains("deny by deny path .env"), "{tree:?}");

@@ -117,7 +117,7 @@ fn calls_go_on_without_the_server_and_the_doctor_tells() {
     let doctor = world.run(&["doctor"]);
     assert!(doctor.out.contains("error connecting to server") && !doctor.out.contains("hunter2"), "{doctor:?}");
     cluster.run();
-    assert_eq!(world.run(&["--json", "runs", "list"]).json().as_array().unwrap().len(), 1, "it has caught up");
+    assert_eq!(world.run(&["--json", "runs", "list"]).list().as_array().unwrap().len(), 1, "it has caught up");
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn seen(world: &World, columns: u16, args: &[&str]) -> String {
 #[test]
 fn tables_fit_the_terminal_and_leave_nothing_out() {
     let world = world_with_runs();
-    let run = world.run(&["--json", "runs", "list"]).json()[1]["id"].as_str().unwrap().to_owned();
+    let run = world.run(&["--json", "runs", "list"]).list()[1]["id"].as_str().unwrap().to_owned();
     let squeezed = |text: &str| text.split_whitespace().collect::<String>();
     for columns in [60, 80, 120] {
         for (args, parts) in [

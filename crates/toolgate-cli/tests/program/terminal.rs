@@ -24,7 +24,7 @@ fn call_that_waits(world: &World) -> Child {
     world.put(&world.user_config(), "[approvals]\nwait_seconds = 600\n");
     let args = ["--json", "call", "delete", r#"{"path":"hello.txt"}"#];
     let call = world.command(PROGRAM).args(args).stdout(Stdio::piped()).spawn().unwrap();
-    wait_until("the call waits for approval", || world.run(&["--json", "approvals", "list"]).json() != json!([]));
+    wait_until("the call waits for approval", || world.run(&["--json", "approvals", "list"]).list() != json!([]));
     call
 }
 

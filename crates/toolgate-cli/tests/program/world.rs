@@ -140,6 +140,14 @@ impl Said {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|fault| panic!("not JSON ({fault}): {self:?}"))
     }
+
+    /// A list for programs, which has one JSON value a line.
+    pub(crate) fn list(&self) -> Value {
+        let value = |line: &str| -> Value {
+            serde_json::from_str(line).unwrap_or_else(|fault| panic!("not JSON ({fault}): {self:?}"))
+        };
+        self.out.lines().map(value).collect()
+    }
 }
 
 impl From<Output> for Said {

@@ -12,6 +12,7 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, GenericClient, NoTls, Row, Socket, Statement};
+use toolgate_contract::counted;
 
 use super::tls::{TlsSettings, is_handshake_failure};
 use super::{BoxError, CONNECT_TIMEOUT, LOCKS, schema};
@@ -33,7 +34,7 @@ pub(super) struct SilentServer(Duration);
 
 impl fmt::Display for SilentServer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "the server is connected and didn't answer within {} seconds", self.0.as_secs())
+        write!(formatter, "the server is connected and didn't answer within {}", counted(self.0.as_secs(), "second"))
     }
 }
 

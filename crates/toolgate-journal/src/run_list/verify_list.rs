@@ -111,17 +111,22 @@ impl fmt::Display for RunListFault {
             }
             Self::CutOff { entries, expected, last } => write!(
                 f,
-                "The list of runs was cut off or replaced: it had {expected} entries, the last one of {last:.0}, and has \
-                 {entries}."
+                "The list of runs was cut off or replaced: it had {}, the last one of {last:.0}, and has \
+                 {entries}.",
+                counted(*expected, "entry")
             ),
             Self::Changed(fault) => write!(f, "The list of runs was changed. {fault}"),
             Self::NotSigned => f.write_str("The list of runs was changed: its last entry isn't signed with your key."),
             Self::Gap { entries, last, noticed, kept_as } => {
                 let last = last.map(|last| format!(" until {last:.0}")).unwrap_or_default();
-                write!(f, "On {noticed:.0} the list of runs wasn't as it had been left: its {entries} entries{last} ")?;
+                write!(
+                    f,
+                    "On {noticed:.0} the list of runs wasn't as it had been left: its {}{last} ",
+                    counted(*entries, "entry")
+                )?;
                 match kept_as {
-                    Some(name) => write!(f, "were changed. What was found is in `.toolgate/run-lists/{name}`."),
-                    None => f.write_str("were gone or cut off."),
+                    Some(name) => write!(f, "had changed. What was found is in `.toolgate/run-lists/{name}`."),
+                    None => f.write_str("had gone or been cut off."),
                 }
             }
         }

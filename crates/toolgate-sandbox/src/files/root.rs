@@ -14,7 +14,7 @@ use rustix::process::geteuid;
 use toolgate_contract::{
     Access, BeforeApply, Change, ChangeSource, DirectoryEntry, DirectoryScan, DirectoryStamp, Effect, EntryKind,
     EntryStatus, ErrorCode, FileContent, FileEdit, FileMetadata, Files, GuaranteeLevel, LINK_MODE, LocatedEffect,
-    OpenFile, RootAccess, ToolError, VisitorFactory, WalkOptions, WorkspacePath, escape_path,
+    OpenFile, RootAccess, ToolError, VisitorFactory, WalkOptions, WorkspacePath, counted, escape_path,
 };
 
 use crate::files::atomic_write::{new_name, old_name};
@@ -169,7 +169,8 @@ impl Files for Roots {
             }
         };
         if opened.size > most {
-            let message = format!("`{}` has {} bytes; at most {most} can be taken.", shown(place), opened.size);
+            let message =
+                format!("`{}` has {}; at most {most} can be taken.", shown(place), counted(opened.size, "byte"));
             return Err(ToolError::new(ErrorCode::FileTooLarge, message));
         }
         let mut bytes = Vec::with_capacity(opened.size as usize + 1);

@@ -3,13 +3,13 @@
 use anstyle::Style;
 use anyhow::{Result, bail};
 use jiff::Timestamp;
-use toolgate_contract::{ApprovalScope, Durability};
+use toolgate_contract::{ApprovalScope, Durability, counted};
 use toolgate_journal::{Grant, GrantStore, Revocation};
 use toolgate_runtime::GrantView;
 use toolgate_workspace::WorkspaceLocation;
 
 use crate::exit::Exit;
-use crate::output::outln;
+use crate::output::{outln, write_list};
 use crate::terminal::{BOLD, DIM, TextTable, paint, plain, to_the_minute};
 use crate::workspace::{person_name, warn};
 
@@ -26,7 +26,7 @@ pub(super) struct GrantChoice {
 pub(super) fn list(location: &WorkspaceLocation, choice: &GrantChoice) -> Result<Exit> {
     let grants: Vec<GrantView> = live(&store(location)?, choice)?.into_iter().map(GrantView::from).collect();
     if choice.as_json {
-        outln!("{}", serde_json::to_string(&grants)?);
+        write_list(&grants)?;
         return Ok(Exit::Ok);
     }
     if grants.is_empty() {
@@ -68,7 +68,7 @@ pub(super) fn revoke(location: &WorkspaceLocation, ids: &[String], choice: &Gran
         match found[..] {
             [grant] => chosen.push(grant),
             [] => bail!("No grant matches `{id}`. `toolgate approvals grants` lists them."),
-            _ => bail!("`{id}` matches {} grants. Give more of the id.", found.len()),
+            _ => bail!("`{id}` matches {}. Give more of the id.", counted(found.len(), "grant")),
         }
     }
     if ids.is_empty() {
@@ -78,7 +78,7 @@ pub(super) fn revoke(location: &WorkspaceLocation, ids: &[String], choice: &Gran
     let revocation = Revocation { by: person_name(), at: Timestamp::now() };
     let revoked: Vec<GrantView> = store.revoke(&revocation, is_chosen)?.into_iter().map(GrantView::from).collect();
     if choice.as_json {
-        outln!("{}", serde_json::to_string(&revoked)?);
+        write_list(&revoked)?;
     } else if revoked.is_empty() {
         outln!("There was nothing to revoke.");
     }

@@ -67,7 +67,7 @@ fn another_terminal_answers_a_call_that_waits() {
         listed.out.contains(approval["id"].as_str().unwrap()) && listed.out.contains("write hello.txt"),
         "{listed:?}"
     );
-    let json = world.run(&["--json", "approvals", "list"]).json();
+    let json = world.run(&["--json", "approvals", "list"]).list();
     assert_eq!(json[0]["session"], session["id"]);
     let shown = world.run(&["approvals", "show"]);
     for words in ["May this run?", "-hello", "+bye", "[y] yes", "[s] session", "this one call"] {
@@ -100,7 +100,7 @@ fn call_that_waits(world: &World) -> Child {
 }
 
 fn wait_for_ask(world: &World) -> Value {
-    wait_for("a call waits for approval", || world.run(&["--json", "approvals"]).json().get(0).cloned())
+    wait_for("a call waits for approval", || world.run(&["--json", "approvals"]).list().get(0).cloned())
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_process_that_is_killed_leaves_nothing_in_the_queue() {
     let ask = wait_for_ask(&world);
     call.kill().unwrap();
     call.wait().unwrap();
-    assert_eq!(world.run(&["--json", "approvals"]).json(), json!([]));
+    assert_eq!(world.run(&["--json", "approvals"]).list(), json!([]));
     let late: Said = world.run(&["approvals", "approve", ask["id"].as_str().unwrap()]);
     assert_ne!(late.code, 0, "{late:?}");
 }

@@ -116,5 +116,5 @@ fn requests_of_one_client_of_mcp() {
     }
     let over = server.owner().request("POST", "/mcp", &session.headers(), Some(&call(3))).message();
     assert_eq!(over["error"]["code"], -32000, "{over}");
-    assert!(over["error"]["message"].as_str().unwrap().contains("2 requests are running"), "{over}");
+    assert!(over["error"]["message"].as_str().unwrap().contains("No more than 2 requests can run at once"), "{over}");
 }

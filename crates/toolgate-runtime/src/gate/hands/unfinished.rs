@@ -8,7 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio_util::task::TaskTracker;
-use toolgate_contract::{ProcessHandle, ProcessHands, Stream, ToolError};
+use toolgate_contract::{ProcessHandle, ProcessHands, Stream, ToolError, counted};
 
 use super::call_hands::CallHands;
 
@@ -69,10 +69,10 @@ impl CallHands {
             facts.extend(self.count_stopped(command.as_ref()));
         }
         if !is_settled {
-            let seconds = SETTLE_TIMEOUT.as_secs();
+            let time = counted(SETTLE_TIMEOUT.as_secs(), "second");
             facts.insert("unsettled".into(), json!(true));
             error = error.with_hint(format!(
-                "What it had begun didn't end within {seconds} seconds. What it changes until it ends is recorded then; \
+                "What it had begun didn't end within {time}. What it changes until it ends is recorded then; \
                  `toolgate changes` shows it."
             ));
         }

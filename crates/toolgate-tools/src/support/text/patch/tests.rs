@@ -213,7 +213,7 @@ mod applying {
     fn wrong_counts_are_told_and_make_the_line_number_worthless() {
         let hunk = "@@ -9,9 +9,9 @@\n a\n-b\n+c\n";
         let reports = becomes(&unified(hunk), "x\na\nb\n", "x\na\nc\n");
-        assert!(reports[0].note.as_ref().unwrap().contains("counts 9 old and 9 new lines, the hunk has 2 and 2"));
+        assert!(reports[0].note.as_ref().unwrap().contains("counts 9 lines before and 9 after, the hunk has 2 and 2"));
         assert!(matches!(why(&unified(hunk), "a\nb\n-\na\nb\n-\n-\n-\n-\n-\n"), HunkFaultReason::Ambiguous { .. }));
         becomes(&unified("@@ -1,1 +1,1 @@\n a\n\n-b\n+c\n"), "a\n\nb\n", "a\n\nc\n");
         becomes(&unified("@@\n a\n-b\n+c\n"), "x\na\nb\n", "x\na\nc\n");

@@ -36,8 +36,8 @@ pub(super) fn read<'a>(lines: &PatchLines<'a>, at: &mut usize) -> Result<Hunk<'a
     check_ends(start, &hunk)?;
     if let (Some(range), false) = (range, hunk.trusted) {
         hunk.note = Some(format!(
-            "The header counts {} old and {} new lines, the hunk has {} and {}; it was applied by its lines.",
-            range.old_count,
+            "The header counts {} before and {} after, the hunk has {} and {}; it was applied by its lines.",
+            toolgate_contract::counted(range.old_count, "line"),
             range.new_count,
             hunk.old_count(),
             hunk.new_count()
