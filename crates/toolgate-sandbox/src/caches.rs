@@ -24,7 +24,9 @@ use std::path::{Path, PathBuf};
 use parking_lot::Mutex;
 
 use self::layer_stamps::LayerStamps;
-use self::managers::{CACHE_HOME, MANAGERS, Manager, MirrorMethod, UserLayer, UserPath, Variable};
+use self::managers::{
+    CACHE_HOME, MANAGERS, Manager, MirrorMethod, UserLayer, UserPath, UsualPlace, Variable, names_any,
+};
 use self::mirror::Mirror;
 use crate::process::Profile;
 
@@ -108,7 +110,7 @@ impl PackageCaches {
             self.mirror(layer, private, stamps);
         }
         stamps.save();
-        Ok(self.access(private, &used))
+        Ok(self.access(private, &used, command))
     }
 
     fn open(&self) -> io::Result<OpenedCaches> {
@@ -150,39 +152,55 @@ impl PackageCaches {
         }
     }
 
-    fn access(&self, private: &Path, used: &[&Manager]) -> CacheAccess {
+    fn access(&self, private: &Path, used: &[&Manager], command: &str) -> CacheAccess {
         let mut access = CacheAccess { directory: private.to_owned(), ..CacheAccess::default() };
         access.variables.push((CACHE_HOME.name, filled_in(CACHE_HOME.value, private, Path::new(""))));
         for manager in used {
             let second = manager.second.and_then(|second| self.locate(second)).filter(|path| path.is_dir());
-            for variable in manager.variables {
+            let is_refused =
+                |variable: &&Variable| variable.unless_named.is_some_and(|word| names_any(command, &[word]));
+            for variable in manager.variables.iter().filter(|variable| !is_refused(variable)) {
                 access.variables.extend(self.variable(variable, private, second.as_deref()));
             }
             access.programs.extend(manager.installs.iter().map(|name| private.join(name)));
             access.shown.extend(second);
-            access.shown.extend(manager.layers.iter().filter_map(|layer| self.locate(layer.source)));
+            // Where a program is installed, commands see everything anyway.
+            let of_user =
+                manager.layers.iter().filter(|layer| !matches!(layer.source.usual, UsualPlace::Installation(_)));
+            access.shown.extend(of_user.filter_map(|layer| self.locate(layer.source)));
         }
         access.shown.retain(|path| path.exists());
         access
     }
 
     fn variable(&self, variable: &Variable, private: &Path, second: Option<&Path>) -> Option<(&'static str, OsString)> {
-        let is_hidden = variable.unless.and_then(|place| self.locate(place)).is_some_and(|path| path.exists());
         let second = match variable.value.contains("{user}") {
             true => second?,
             false => Path::new(""),
         };
         let has_space = |path: &Path| path.as_os_str().to_string_lossy().contains(char::is_whitespace);
         let is_broken = SPLIT_AT_SPACES.contains(&variable.name) && (has_space(private) || has_space(second));
-        (!is_hidden && !is_broken).then(|| (variable.name, filled_in(variable.value, private, second)))
+        (!is_broken).then(|| (variable.name, filled_in(variable.value, private, second)))
     }
 
     /// Where a directory of the user's is.
     fn locate(&self, place: UserPath) -> Option<PathBuf> {
         let named =
             self.environment.get(OsStr::new(place.variable)).map(PathBuf::from).filter(|path| path.is_absolute());
-        let base = named.or_else(|| Some(self.home.as_ref()?.join(place.in_home)))?;
+        let in_home = |path: &str| Some(self.home.as_ref()?.join(path));
+        let base = named.or_else(|| match place.usual {
+            UsualPlace::HomeUnlessRoot(_, of_root) if rustix::process::geteuid().is_root() => Some(of_root.into()),
+            UsualPlace::Home(path) | UsualPlace::HomeUnlessRoot(path, _) => in_home(path),
+            UsualPlace::Installation(program) => self.installation(program),
+        })?;
         Some(if place.below.is_empty() { base } else { base.join(place.below) })
+    }
+
+    /// The directory that a program is installed in, such as `/usr` for `/usr/bin/node`.
+    fn installation(&self, program: &str) -> Option<PathBuf> {
+        let path = self.environment.get(OsStr::new("PATH"))?;
+        let found = std::env::split_paths(path).find_map(|directory| directory.join(program).canonicalize().ok())?;
+        found.ancestors().nth(2).map(Path::to_owned)
     }
 }
 

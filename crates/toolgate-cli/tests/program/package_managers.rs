@@ -171,6 +171,21 @@ fn npm_installs_again_offline_and_takes_what_the_user_has() {
     assert!(told.contains("false"), "it looks for no newer version of itself: {told}");
 }
 
+#[test]
+fn npm_installs_programs_for_all_projects_that_last_and_reads_the_machines_configuration() {
+    let Some(installs) = Installs::new("registry.npmjs.org") else { return };
+    let machine = installs.outside("npm config get globalconfig");
+    installs.online("npm install --global --no-audit --no-fund semver@7.7.1");
+    assert_eq!(installs.offline("semver 1.2.3"), "1.2.3\n", "an installed program lasts");
+    let seen = installs.offline("npm ls --global --depth 0; readlink -f \"$(npm config get globalconfig)\"");
+    assert!(seen.contains("semver@7.7.1"), "{seen}");
+    let path = std::path::Path::new(machine.trim());
+    assert!(!path.exists() || seen.contains(path.canonicalize().unwrap().to_str().unwrap()), "{machine}: {seen}");
+    // nvm gives up where a prefix is set.
+    assert_eq!(installs.offline("echo \"[$npm_config_prefix]\" # nvm"), "[]\n");
+    assert!(installs.outside("npm ls --global --depth 0 || true").lines().all(|line| !line.contains("semver")));
+}
+
 /// The lines with which one manager installs.
 struct Lines {
     outside: &'static str,
@@ -223,6 +238,23 @@ fn the_first_yarn_installs_again_offline_and_takes_what_the_user_has() {
 }
 
 #[test]
+fn the_first_yarn_takes_what_root_has() {
+    let Some(installs) = Installs::new("registry.npmjs.org") else { return };
+    if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return skip("not-root", "only root has yarn's cache in a directory of the system");
+    }
+    for directory in [installs.world.home().join("elsewhere"), installs.world.workspace()] {
+        installs.world.put(&directory.join("package.json"), PACKAGE);
+    }
+    installs.outside("node $TOOLS/node_modules/yarn/bin/yarn.js install");
+    let lock = installs.world.home().join("elsewhere/yarn.lock");
+    std::fs::copy(lock, installs.world.workspace().join("yarn.lock")).unwrap();
+    installs.offline(
+        "node $TOOLS/node_modules/yarn/bin/yarn.js install --offline --frozen-lockfile && ls node_modules/is-odd",
+    );
+}
+
+#[test]
 fn the_second_yarn_installs_again_offline_and_takes_what_the_user_has() {
     installs_javascript(&Lines {
         outside: "touch yarn.lock; node $TOOLS/node_modules/@yarnpkg/cli-dist/bin/yarn.js install",
@@ -266,6 +298,21 @@ fn pip_keeps_what_it_built_and_what_it_installed_for_the_user() {
     installs.offline(
         "v/bin/pip install -q --no-index --find-links \"$XDG_CACHE_HOME/mine\" idna && v/bin/python -c 'import idna'",
     );
+}
+
+#[test]
+fn pip_installs_for_the_user_beside_what_the_user_has() {
+    let Some(installs) = Installs::new("pypi.org") else { return };
+    // Not the first python of the path: an environment of its own has no packages of the user's.
+    let pip = "/usr/bin/python3 -m pip install --user --break-system-packages -q --no-warn-script-location";
+    installs.outside(&format!("{pip} six==1.16.0 idna==3.7"));
+    installs.online(&format!("{pip} idna==3.10 cowsay==6.1"));
+    let seen = installs
+        .offline("/usr/bin/python3 -c 'import six, idna; print(six.__version__, idna.__version__)'; cowsay -t here");
+    assert!(seen.starts_with("1.16.0 3.10\n") && seen.contains("here"), "the user's and the workspace's: {seen}");
+    let of_user = installs
+        .outside("/usr/bin/python3 -c 'import idna; print(idna.__version__)'; ls ~/.local/bin 2>/dev/null || true");
+    assert!(of_user.starts_with("3.7\n") && !of_user.contains("cowsay"), "the user's own stay as they were: {of_user}");
 }
 
 #[test]

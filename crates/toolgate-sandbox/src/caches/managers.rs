@@ -25,16 +25,27 @@ pub(super) struct Variable {
     pub(super) name: &'static str,
     /// Its value. `{private}` is the private directory. With `{user}`, it is set only if the second cache exists.
     pub(super) value: &'static str,
-    /// It isn't set if the user has this directory, which it would hide.
-    pub(super) unless: Option<UserPath>,
+    /// It isn't set for a command line with this word, whose program doesn't work with it.
+    pub(super) unless_named: Option<&'static str>,
 }
 
-/// A directory of the user's: named by a variable or at its usual place in the home, and a path below it.
+/// A directory of the user's: named by a variable or at its usual place, and a path below it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UserPath {
     pub(super) variable: &'static str,
-    pub(super) in_home: &'static str,
+    pub(super) usual: UsualPlace,
     pub(super) below: &'static str,
+}
+
+/// Where a directory is that no variable names.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum UsualPlace {
+    /// In the home.
+    Home(&'static str),
+    /// In the home; for root, at this path of the system.
+    HomeUnlessRoot(&'static str, &'static str),
+    /// Where this program is installed: two above its file.
+    Installation(&'static str),
 }
 
 /// A directory of the user's cache that is mirrored into a private one.
@@ -61,18 +72,23 @@ pub(super) enum MirrorMethod {
     EntryLinks(u32),
     /// One file, copied once.
     FileCopy,
+    /// One file, as a symlink.
+    FileLink,
     /// One file, as a symlink, unless the manager finds the original by itself in a parent of the workspace.
     Configuration,
+    /// Python's directories of modules, `python3.*/site-packages`: each gets a `.pth` file that adds the user's own behind it.
+    ModulePaths,
 }
 
-use MirrorMethod::{Configuration, Copies, EntryLinks, FileCopy, FileLinks, NewerCopies};
+use MirrorMethod::{Configuration, Copies, EntryLinks, FileCopy, FileLink, FileLinks, ModulePaths, NewerCopies};
+use UsualPlace::{Home, HomeUnlessRoot, Installation};
 
 const fn set(name: &'static str, value: &'static str) -> Variable {
-    Variable { name, value, unless: None }
+    Variable { name, value, unless_named: None }
 }
 
 const fn user(variable: &'static str, in_home: &'static str, below: &'static str) -> UserPath {
-    UserPath { variable, in_home, below }
+    UserPath { variable, usual: Home(in_home), below }
 }
 
 const fn layer(source: UserPath, target: &'static str, method: MirrorMethod) -> UserLayer {
@@ -122,9 +138,12 @@ pub(super) static MANAGERS: &[Manager] = &[
         name: "npm",
         programs: &["npm", "npx", "node-gyp"],
         project_files: &["package-lock.json", "npm-shrinkwrap.json"],
-        // Not `npm_config_prefix`: the machine's own configuration is found by the prefix, and nvm refuses to work with it.
-        variables: &[set("npm_config_cache", "{private}/npm")],
-        installs: &[],
+        variables: &[
+            set("npm_config_cache", "{private}/npm"),
+            // What is installed with `-g`. nvm refuses to work with this variable.
+            Variable { unless_named: Some("nvm"), ..set("npm_config_prefix", "{private}/npm-global") },
+        ],
+        installs: &["npm-global/bin"],
         second: None,
         layers: &[
             // Content is named by its hash; lines are added to the index in place.
@@ -136,6 +155,12 @@ pub(super) static MANAGERS: &[Manager] = &[
                 witness: Some("_cacache/tmp"),
                 ..layer(npm("_cacache/index-v5"), "npm/_cacache/index-v5", Copies)
             },
+            // The machine's own configuration, which is looked for below the prefix.
+            layer(
+                UserPath { variable: "", usual: Installation("node"), below: "etc/npmrc" },
+                "npm-global/etc/npmrc",
+                FileLink,
+            ),
         ],
     },
     Manager {
@@ -164,7 +189,11 @@ pub(super) static MANAGERS: &[Manager] = &[
         installs: &[],
         second: None,
         layers: &[
-            layer(cached("yarn/v6"), "cache/yarn/v6", EntryLinks(1)),
+            layer(
+                UserPath { usual: HomeUnlessRoot(".cache", "/usr/local/share/.cache"), ..cached("yarn/v6") },
+                "cache/yarn/v6",
+                EntryLinks(1),
+            ),
             layer(user("YARN_GLOBAL_FOLDER", ".yarn/berry", "cache"), "yarn/cache", EntryLinks(1)),
         ],
     },
@@ -172,15 +201,14 @@ pub(super) static MANAGERS: &[Manager] = &[
         name: "pip",
         programs: &["pip", "pip3", "pipx", "poetry", "tox"],
         project_files: &["requirements.txt", "setup.py"],
-        variables: &[Variable {
-            unless: Some(user("PYTHONUSERBASE", ".local", "lib")),
-            ..set("PYTHONUSERBASE", "{private}/python")
-        }],
+        variables: &[set("PYTHONUSERBASE", "{private}/python")],
         installs: &["python/bin"],
         second: None,
         layers: &[
             layer(cached("pip/http-v2"), "cache/pip/http-v2", FileLinks),
             layer(cached("pip/wheels"), "cache/pip/wheels", FileLinks),
+            // What the user has installed with `--user`.
+            layer(user("PYTHONUSERBASE", ".local", "lib"), "python/lib", ModulePaths),
         ],
     },
     Manager {
@@ -241,10 +269,14 @@ pub(super) static MANAGERS: &[Manager] = &[
 impl Manager {
     /// Whether a command line names one of its programs.
     pub(super) fn is_named_in(&self, command: &str) -> bool {
-        let is_part = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
-        let mut words = command.split(|character| !is_part(character));
-        words.any(|word| self.programs.contains(&word))
+        names_any(command, self.programs)
     }
+}
+
+/// Whether one of these is a word of a command line, be it in a path.
+pub(super) fn names_any(command: &str, programs: &[&str]) -> bool {
+    let is_part = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
+    command.split(|character| !is_part(character)).any(|word| programs.contains(&word))
 }
 
 #[cfg(test)]

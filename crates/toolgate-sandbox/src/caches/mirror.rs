@@ -24,6 +24,11 @@ const OF_GIT: &[&str] = &["HEAD", "config", "packed-refs"];
 /// Directories deeper than this are left out.
 const MOST_DEPTH: u32 = 32;
 
+/// The directory of a Python's modules.
+const SITE_PACKAGES: &str = "site-packages";
+/// The file in it that leads to the user's modules.
+const MODULE_PATH: &str = "toolgate-user.pth";
+
 /// A directory to mirror.
 pub(super) struct Mirror<'a> {
     /// The user's directory, absolute, as commands see it.
@@ -37,12 +42,15 @@ impl Mirror<'_> {
     /// Adds what is missing to the directory at `target` below `private`, and removes symlinks whose file is gone.
     pub(super) fn update(&self, private: BorrowedFd<'_>, target: &Path) -> io::Result<()> {
         let (parent, name, depth) = match self.method {
-            MirrorMethod::Configuration | MirrorMethod::FileCopy => {
+            MirrorMethod::Configuration | MirrorMethod::FileCopy | MirrorMethod::FileLink => {
                 (target.parent().unwrap_or(Path::new("")), target.file_name(), MOST_DEPTH)
             }
             _ => (target, None, 0),
         };
         let directory = make_directories(private, parent)?;
+        if self.method == MirrorMethod::ModulePaths {
+            return self.add_module_paths(directory.as_fd());
+        }
         self.remove_dangling(directory.as_fd(), depth);
         match name {
             None => self.add(self.source, directory.as_fd(), 1),
@@ -79,13 +87,33 @@ impl Mirror<'_> {
             MirrorMethod::NewerCopies => copy(source, target, name, true),
             MirrorMethod::Copies | MirrorMethod::FileCopy => copy(source, target, name, false),
             MirrorMethod::FileLinks if OF_GIT.iter().any(|own| name == *own) => copy(source, target, name, false),
-            MirrorMethod::FileLinks | MirrorMethod::EntryLinks(_) | MirrorMethod::Configuration => {
+            MirrorMethod::FileLinks
+            | MirrorMethod::FileLink
+            | MirrorMethod::EntryLinks(_)
+            | MirrorMethod::Configuration
+            | MirrorMethod::ModulePaths => {
                 link(source, target, name);
                 Ok(())
             }
         };
         // What couldn't be copied is downloaded again.
         drop(copied);
+    }
+
+    /// Lets each version of Python find the modules of the user's behind those of the workspace.
+    fn add_module_paths(&self, target: BorrowedFd<'_>) -> io::Result<()> {
+        for entry in std::fs::read_dir(self.source).into_iter().flatten().flatten() {
+            let (modules, name) = (entry.path().join(SITE_PACKAGES), entry.file_name());
+            let Some(path) = modules.to_str().filter(|path| !path.contains(['\n', '\r', '\'', '\\'])) else { continue };
+            if !name.as_bytes().starts_with(b"python") || !modules.is_dir() {
+                continue;
+            }
+            let version = make_directory(target, &name)?;
+            let directory = make_directory(version.as_fd(), OsStr::new(SITE_PACKAGES))?;
+            // So that `.pth` files of the user's count too.
+            put(directory.as_fd(), MODULE_PATH, format!("import site; site.addsitedir('{path}')\n").as_bytes())?;
+        }
+        Ok(())
     }
 
     /// Removes symlinks to files of the source that are gone: a manager would try to write through them.
@@ -162,6 +190,19 @@ fn copy(source: &Path, directory: BorrowedFd<'_>, name: &OsStr, replaces_older: 
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let made = File::from(rustix::fs::openat(directory, &temporary, flags, Mode::from_raw_mode(0o644))?);
     let written = write_copy(original, &made, Timespec { tv_sec: modified.mtime(), tv_nsec: modified.mtime_nsec() });
+    let placed = written.and_then(|()| Ok(rustix::fs::renameat(directory, &temporary, directory, name)?));
+    if placed.is_err() {
+        let _ = rustix::fs::unlinkat(directory, &temporary, AtFlags::empty());
+    }
+    placed
+}
+
+/// Writes a small file in one step, in place of what is there.
+fn put(directory: BorrowedFd<'_>, name: &str, content: &[u8]) -> io::Result<()> {
+    let temporary = CString::new(format!(".toolgate-{}", std::process::id()))?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut made = File::from(rustix::fs::openat(directory, &temporary, flags, Mode::from_raw_mode(0o644))?);
+    let written = io::Write::write_all(&mut made, content);
     let placed = written.and_then(|()| Ok(rustix::fs::renameat(directory, &temporary, directory, name)?));
     if placed.is_err() {
         let _ = rustix::fs::unlinkat(directory, &temporary, AtFlags::empty());
@@ -276,6 +317,22 @@ mod tests {
     }
 
     #[test]
+    fn python_finds_the_modules_of_the_user_behind_its_own() {
+        let caches = Caches::new(&["python3.11/site-packages/six.py", "python3.12/other", "node/site-packages/x"]);
+        caches.mirror(MirrorMethod::ModulePaths);
+        caches.mirror(MirrorMethod::ModulePaths);
+        let expected = format!(
+            "file with import site; site.addsitedir('{}')\n",
+            caches.user().join("python3.11/site-packages").display()
+        );
+        assert_eq!(caches.found("python3.11/site-packages/toolgate-user.pth"), expected);
+        assert_eq!(
+            ["python3.11/site-packages/six.py", "python3.12", "node"].map(|name| caches.found(name)),
+            ["nothing"; 3]
+        );
+    }
+
+    #[test]
     fn a_directory_that_a_command_swapped_for_a_link_leads_nowhere() {
         let caches = Caches::new(&["a/b/file"]);
         let outside = caches.directory.path().join("outside");
@@ -286,7 +343,7 @@ mod tests {
             symlink(&outside, &link).unwrap();
             let private = File::open(caches.private()).unwrap();
             let source = caches.user();
-            for method in [MirrorMethod::Copies, MirrorMethod::FileLinks] {
+            for method in [MirrorMethod::Copies, MirrorMethod::FileLinks, MirrorMethod::ModulePaths] {
                 let _ = Mirror { source: &source, method, except: &[] }.update(private.as_fd(), Path::new("cache"));
             }
             assert_eq!(fs::read_dir(&outside).unwrap().count(), 0, "{planted}");
