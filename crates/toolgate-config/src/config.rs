@@ -149,6 +149,8 @@ pub struct ProcessesConfig {
     pub timeout_seconds: Option<u64>,
     /// Bytes of output that are kept of one; a process that writes more is stopped.
     pub output_bytes: Option<u64>,
+    /// Seconds that comparing what one changed may take.
+    pub settle_seconds: Option<u64>,
 }
 
 /// `[fetch]`: how much is taken from the web.

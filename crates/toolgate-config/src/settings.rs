@@ -12,7 +12,7 @@ use toolgate_contract::{AllowedTools, Durability, QuarantineMode, Tier, TokenUsa
 use crate::config::{GrantDays, OverlayMode, PackageCacheMode, RootConfig, StoreConfig, UnknownCommandAction};
 use crate::table::{
     LIMITS_BYTES, LIMITS_LINE_CHARS, LIMITS_LINES, LIMITS_TIMEOUT_SECONDS, PROCESSES_MOST, PROCESSES_OUTPUT_BYTES,
-    PROCESSES_TIMEOUT_SECONDS,
+    PROCESSES_SETTLE_SECONDS, PROCESSES_TIMEOUT_SECONDS,
 };
 
 pub use merge::merge;
@@ -132,6 +132,8 @@ pub struct ProcessLimits {
     pub timeout_seconds: u64,
     /// Bytes of output that are kept of one; a process that writes more is stopped.
     pub output_bytes: u64,
+    /// Seconds that comparing what one changed may take, once it has ended.
+    pub settle_seconds: u64,
 }
 
 impl Default for ProcessLimits {
@@ -140,6 +142,7 @@ impl Default for ProcessLimits {
             most: PROCESSES_MOST.default,
             timeout_seconds: PROCESSES_TIMEOUT_SECONDS.default,
             output_bytes: PROCESSES_OUTPUT_BYTES.default,
+            settle_seconds: PROCESSES_SETTLE_SECONDS.default,
         }
     }
 }

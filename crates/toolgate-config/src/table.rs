@@ -116,6 +116,9 @@ settings! {
         "Seconds that a process may go on after its call has returned.";
     PROCESSES_OUTPUT_BYTES: u64 = GIBIBYTE, "processes.output_bytes", Tighten, |config| config.processes.output_bytes,
         "Bytes of output that are kept of one process (1 GiB). A process that writes more is stopped.";
+    PROCESSES_SETTLE_SECONDS: u64 = 10 * 60, "processes.settle_seconds", Tighten,
+        |config| config.processes.settle_seconds,
+        "Seconds that comparing the staged changes of a command may take, once it has ended. After that they are kept as a rehearsal, for `commit`.";
 
     FETCH_BODY_BYTES: u64 = 10 * MEBIBYTE, "fetch.body_bytes", Tighten, |config| config.fetch.body_bytes,
         "Bytes of a response, decompressed, that `fetch` reads (10 MiB).";

@@ -7,12 +7,16 @@ use std::os::fd::BorrowedFd;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Change, FileContent, Files, ToolError, WorkspacePath};
+use crate::{CancellationToken, Change, FileContent, Files, ToolError, WorkspacePath};
 
 /// The staged changes of a command. Dropping this value drops the changes.
 pub trait StagedChanges: ChangeSource {
     /// Everything that differs from the current workspace, ordered by path.
     fn differences(&self, files: &dyn Files) -> Result<Differences, ToolError>;
+    /// From now on [`StagedChanges::differences`] fails once this is cancelled. Nothing is lost with that.
+    fn stop_comparing(&mut self, stop: CancellationToken);
+    /// Applies a new name of an existing file as a file of its own, not as a hard link.
+    fn copy_instead_of_link(&self, place: &WorkspacePath);
     /// The new content of a path, if it has at most `most` bytes; none for something deleted or neither a file nor a
     /// link.
     fn content(&self, place: &WorkspacePath, most: u64) -> Result<Option<FileContent>, ToolError>;
@@ -85,6 +89,8 @@ pub struct Difference {
     pub change: Change,
     /// Whether something else changed the path while the command ran.
     pub is_stale: bool,
+    /// The existing file, otherwise unchanged, that the path is a new name of.
+    pub linked_to: Option<WorkspacePath>,
 }
 
 /// A path that the command changed, and that can't be read or compared: itself, and everything in it.

@@ -135,7 +135,7 @@ async fn a_directory_that_cant_be_moved_as_a_whole_stays_as_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_link_is_one_file_while_the_command_runs_and_a_copy_afterwards() {
+async fn a_link_is_one_file_while_the_command_runs_and_afterwards() {
     let world = world();
     let payload = shell(&world, "ln x y && [ x -ef y ] && stat -c %h x y && echo more >> y && cat x").await;
     assert_eq!(payload["stdout"], json!("2\n2\nx\nmore\n"), "{payload}");
@@ -143,8 +143,49 @@ async fn a_link_is_one_file_while_the_command_runs_and_a_copy_afterwards() {
     assert_eq!(payload["stdout"], json!("one\n"), "{payload}");
     let inode = |path: &str| std::fs::metadata(world.path().join(path)).unwrap().ino();
     assert_eq!(inode("x"), inode("y"), "both were changed, and are one file");
-    assert_ne!(inode("old/deep/er/b"), inode("y2"), "the first wasn't changed, and is left alone");
-    assert_eq!(std::fs::read_to_string(world.path().join("y2")).unwrap(), "b\n");
+    assert_eq!(inode("old/deep/er/b"), inode("y2"), "the first wasn't changed, and has one more name");
+    undo(&world).await;
+    assert!(!world.path().join("y2").exists());
+    assert_eq!(std::fs::read_to_string(world.path().join("old/deep/er/b")).unwrap(), "b\n");
+}
+
+/// By another name, a later command could write to it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_commands_may_not_change_gets_no_other_name() {
+    let world = world();
+    world.file(".vscode/tasks.json", "{}\n").file("plain", "p\n");
+    let payload = shell(&world, "ln .vscode/tasks.json y && ln .git/hooks/pre-push.sample z; ln plain p").await;
+    let inode = |path: &str| std::fs::metadata(world.path().join(path)).unwrap().ino();
+    assert_ne!(inode(".vscode/tasks.json"), inode("y"), "{payload}");
+    assert_eq!(std::fs::read_to_string(world.path().join("y")).unwrap(), "{}\n");
+    assert_eq!(inode("plain"), inode("p"), "{payload}");
+}
+
+/// Two entries change places, whatever they are.
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_are_exchanged() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        return skip("program-missing", "`python3` isn't installed");
+    }
+    for (one, other) in [("old", "full"), ("old", "x"), ("x", "old"), ("old/deep", "full"), ("x", "full/f")] {
+        let world = world();
+        world.file("full/f", "f\n");
+        let look = |path: &str| match world.path().join(path).is_dir() {
+            true => tree(&world, path),
+            false => std::fs::read_to_string(world.path().join(path)).unwrap(),
+        };
+        let before = [look(one), look(other)];
+        let command = format!(
+            "python3 -c 'import ctypes; c = ctypes.CDLL(None, use_errno=True); \
+             print(c.renameat2(-100, b\"{one}\", -100, b\"{other}\", 2), ctypes.get_errno())'; ls -A | grep -c exchange"
+        );
+        let payload = shell(&world, &command).await;
+        assert_eq!(payload["stdout"], json!("0 0\n0\n"), "{one} and {other}: {payload}");
+        assert_eq!([look(other), look(one)], before, "{one} and {other}");
+        undo(&world).await;
+        let without_links = |trees: [String; 2]| trees.map(|tree| tree.replace("linked\n", ""));
+        assert_eq!(without_links([look(one), look(other)]), without_links(before), "{one} and {other}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

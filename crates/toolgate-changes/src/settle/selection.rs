@@ -59,6 +59,15 @@ impl ChangeSelector {
         let is_moved = |change: &Change| {
             approved.new_keys.contains(&change.place) || self.committed.allows(change, staged, self.files.as_ref())
         };
+        // By another name, a later command could write to a file that it may not change.
+        for difference in &all {
+            let Some(existing) = &difference.linked_to else { continue };
+            let (path, after) = (self.files.shown(existing), difference.change.after.clone());
+            let written = Change { path, place: existing.clone(), before: None, after };
+            if self.is_denied(&written, &new_content) || scanner.autoloaded(&written).is_some() {
+                staged.copy_instead_of_link(&difference.change.place);
+            }
+        }
         let closed = ClosedDirectories::new(&all, self.files.as_ref());
         let removed = self.removed_repositories(all.iter().map(|one| &one.change), &new_content, &is_moved, false);
         let mut choice = self.select(all, &scanner, &new_content, &is_moved, &closed, &removed);
@@ -73,7 +82,8 @@ impl ChangeSelector {
     pub(crate) fn select_in_place(&self, changes: Vec<Change>) -> ChangeSelection {
         let new_content = |place: &WorkspacePath, max_bytes: u64| self.files.content(place, max_bytes);
         let scanner = AutoloadScanner::new(changes.iter(), &new_content, self.files.as_ref());
-        let differences = changes.iter().cloned().map(|change| Difference { change, is_stale: false }).collect();
+        let differences =
+            changes.iter().cloned().map(|change| Difference { change, is_stale: false, linked_to: None }).collect();
         let removed = self.removed_repositories(changes.iter(), &new_content, &|_| false, true);
         let is_new_secret =
             |change: &Change| change.before.is_none() && self.hidden_paths.hides_as_secret(&change.place);
@@ -168,7 +178,7 @@ fn choose(
 ) -> ChangeSelection {
     let mut choice = ChangeSelection::default();
     let mut missing: BTreeSet<WorkspacePath> = BTreeSet::new();
-    for Difference { change, is_stale } in differences {
+    for Difference { change, is_stale, .. } in differences {
         let autoloaded = if quarantine == QuarantineMode::Off { None } else { scanner.autoloaded(&change) };
         let reason = match &autoloaded {
             _ if parent(&change.place).is_some_and(|parent| missing.contains(&parent)) => Some(NO_DIRECTORY.to_owned()),

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::{Invocation, block_on};
 use crate::attach::{self, AttachEnd, AttachTarget};
 use crate::exit::Exit;
-use crate::output::{errln, outln, write_list};
+use crate::output::{errln, write_list};
 use crate::terminal::{DIM, TextTable, paint, plain};
 use crate::workspace::person_name;
 

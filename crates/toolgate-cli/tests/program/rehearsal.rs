@@ -206,3 +206,19 @@ fn a_rehearsal_is_judged_like_the_command_itself() {
     let strange = world.call("commit", json!({ "rehearsal": "../../home" }));
     assert_eq!(strange["error"]["code"], json!("not_found"), "{strange}");
 }
+
+/// What takes too long to compare isn't lost: it waits for a commit, which has no limit. Zero seconds are over at once.
+#[test]
+fn changes_that_cannot_be_compared_in_time_wait_for_a_commit() {
+    let world = world();
+    world.put(&world.user_config(), "processes.settle_seconds = 0\n");
+    let reply = world.call("shell", json!({ "command": "echo n > new.txt; echo y > old.txt; echo said" }));
+    let (payload, changes) = (&reply["payload"], &reply["payload"]["changes"]);
+    assert_eq!((&payload["exit_code"], &payload["stdout"]), (&json!(0), &json!("said\n")), "{reply}");
+    let note = changes["notes"][0].as_str().unwrap();
+    assert!(note.contains("processes.settle_seconds") && note.contains("`commit` it"), "{reply}");
+    assert_eq!((world.workspace().join("new.txt").exists(), world.read("old.txt").as_str()), (false, "x\n"));
+    let committed = world.run(&["commit", changes["rehearsal"].as_str().unwrap()]);
+    assert_eq!(committed.code, 0, "{committed:?}");
+    assert_eq!((world.read("new.txt").as_str(), world.read("old.txt").as_str()), ("n\n", "y\n"));
+}

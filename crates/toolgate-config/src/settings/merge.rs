@@ -36,6 +36,7 @@ pub fn merge(
             most: PROCESSES_MOST.merge(layers, warnings),
             timeout_seconds: PROCESSES_TIMEOUT_SECONDS.merge(layers, warnings),
             output_bytes: PROCESSES_OUTPUT_BYTES.merge(layers, warnings),
+            settle_seconds: PROCESSES_SETTLE_SECONDS.merge(layers, warnings),
         },
         fetch_bytes: FETCH_BODY_BYTES.merge(layers, warnings),
         durability: AUDIT_DURABILITY.merge(layers, warnings),
@@ -197,7 +198,10 @@ mod tests {
         let user = || layer(Layer::User, "[processes]\nmost = 4\ntimeout_seconds = 9000");
         let flags = || layer(Layer::Flags, "[processes]\nmost = 6\noutput_bytes = 500");
         let (merged, warnings) = settings(vec![flags(), user(), untrusted("[processes]\ntimeout_seconds = 60")]);
-        assert_eq!(merged.processes, ProcessLimits { most: 4, timeout_seconds: 60, output_bytes: 500 });
+        assert_eq!(
+            merged.processes,
+            ProcessLimits { most: 4, timeout_seconds: 60, output_bytes: 500, ..ProcessLimits::default() }
+        );
         assert_eq!(warnings.len(), 1, "{warnings:?}");
         assert_eq!(settings(vec![untrusted("[processes]\nmost = 99")]).0.processes, ProcessLimits::default());
         let said = try_settings(vec![layer(Layer::User, "[processes]\nmost = 0")]).unwrap_err().to_string();

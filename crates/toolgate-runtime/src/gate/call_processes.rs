@@ -62,6 +62,7 @@ impl CallProcesses {
             locks: Arc::clone(&self.locks),
             shown,
             longest,
+            settle_longest: Duration::from_secs(self.limits.settle_seconds),
             most_bytes: self.limits.output_bytes,
             slot,
         };

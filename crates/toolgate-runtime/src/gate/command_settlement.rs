@@ -2,11 +2,12 @@
 //! begins with a snapshot.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use toolgate_changes::{ChangeSettler, CommittedView, InPlaceCommand};
 use toolgate_contract::{
-    ApplyMode, ChildProcess, ErrorCode, GuaranteeLevel, LaunchSpec, ProcessLauncher, SettledChanges, StagedChanges,
-    ToolError,
+    ApplyMode, CancellationToken, ChildProcess, ErrorCode, GuaranteeLevel, LaunchSpec, ProcessLauncher, SettledChanges,
+    StagedChanges, ToolError,
 };
 
 /// How the changes of one command are settled.
@@ -74,14 +75,31 @@ impl CommandSettlement {
         self.apply_mode == ApplyMode::None
     }
 
-    /// Settles what the command changed, once it has ended; none if there is nothing to report.
+    /// Settles what the command changed, once it has ended; none if there is nothing to report. Staged changes whose comparing
+    /// takes longer than this are kept as a rehearsal.
     pub(crate) async fn settle(
         &self,
-        staged: Option<Box<dyn StagedChanges>>,
+        mut staged: Option<Box<dyn StagedChanges>>,
+        longest: Duration,
     ) -> Result<Option<SettledChanges>, ToolError> {
+        let stop = CancellationToken::new();
+        if longest.is_zero() {
+            stop.cancel();
+        }
+        if let Some(staged) = staged.as_mut() {
+            staged.stop_comparing(stop.clone());
+        }
         let (settler, in_place, apply_mode) = (Arc::clone(&self.settler), self.in_place.clone(), self.apply_mode);
-        let work = tokio::task::spawn_blocking(move || settler.settle(staged, in_place, apply_mode));
-        let settled = work.await.map_err(|_| ToolError::internal("The command's changes couldn't be settled."))??;
+        let mut work = tokio::task::spawn_blocking(move || settler.settle(staged, in_place, apply_mode));
+        let done = tokio::select! {
+            biased;
+            done = &mut work => done,
+            () = tokio::time::sleep(longest) => {
+                stop.cancel();
+                work.await
+            }
+        };
+        let settled = done.map_err(|_| ToolError::internal("The command's changes couldn't be settled."))??;
         Ok(Some(settled).filter(|settled| !settled.is_empty()))
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct ProcessSupervisor {
     pub(crate) shown: OutputThrottle,
     /// Its timeout.
     pub(crate) longest: Duration,
+    /// How long comparing its staged changes may take.
+    pub(crate) settle_longest: Duration,
     /// Bytes of output; a process that writes more is killed.
     pub(crate) most_bytes: u64,
     pub(crate) slot: ProcessSlot,
@@ -63,7 +65,7 @@ impl ProcessSupervisor {
             Some(_) => Some(self.locks.acquire_for_settling().await),
             None => None,
         };
-        let changes = self.settlement.settle(staged).await?;
+        let changes = self.settlement.settle(staged, self.settle_longest).await?;
         Ok((code, changes))
     }
 

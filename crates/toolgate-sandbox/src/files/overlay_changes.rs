@@ -7,6 +7,8 @@ pub(crate) use crate::files::layer_directory::LayerDirectory;
 pub(crate) use crate::files::layer_directory::sweep;
 
 use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,11 +17,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 use toolgate_contract::{
-    Change, ChangeSource, Differences, ErrorCode, FileContent, Files, LINK_MODE, PlaceContent, Rehearsals,
-    StagedChanges, Substitute, ToolError, WorkspacePath,
+    CancellationToken, Change, ChangeSource, Difference, Differences, ErrorCode, FileContent, Files, LINK_MODE,
+    PlaceContent, Rehearsals, StagedChanges, Substitute, ToolError, WorkspacePath,
 };
 
 use crate::files::layer_baseline::LayerBaseline;
@@ -33,6 +35,11 @@ pub struct OverlayChanges {
     started: Timestamp,
     substitutes: Mutex<PlacedSubstitutes>,
     baseline: Mutex<LayerBaseline>,
+    /// New names of existing files, and those files.
+    links: Mutex<BTreeMap<WorkspacePath, WorkspacePath>>,
+    /// The directories of the roots, in their order.
+    roots: Vec<PathBuf>,
+    stop: CancellationToken,
     owner: Option<String>,
     approval: Vec<u8>,
     // Dropped in this order: the contents of the directory, then the directory.
@@ -46,8 +53,22 @@ impl OverlayChanges {
         let layers = layers(rehearsal.layers(), roots);
         let started =
             directory.begun().map_err(|error| ToolError::io("A command's changes can't be looked at", &error))?;
-        let (substitutes, baseline) = Default::default();
-        Ok(Self { layers, started, substitutes, baseline, owner: None, approval: Vec::new(), rehearsal, directory })
+        let (substitutes, baseline, links, stop, approval) = Default::default();
+        let roots = roots.to_vec();
+        let owner = None;
+        Ok(Self {
+            layers,
+            started,
+            substitutes,
+            baseline,
+            links,
+            roots,
+            stop,
+            owner,
+            approval,
+            rehearsal,
+            directory,
+        })
     }
 
     /// Makes layers over what a command can change, in a new directory of `parent`.
@@ -96,6 +117,29 @@ impl OverlayChanges {
         self.rehearsal.set_kept(stays);
     }
 
+    /// Gives an existing file its new name, if it still is the one that the command saw.
+    fn link(&self, place: &WorkspacePath, above: &Path, directory: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
+        let existing = self.links.lock().get(place).cloned().ok_or(Errno::NOENT)?;
+        let root = self.roots.get(existing.root).ok_or(Errno::NOENT)?;
+        let path = existing.bytes();
+        let path = Path::new(OsStr::from_bytes(&path));
+        let (parent, own) = (path.parent().unwrap_or(Path::new("")), path.file_name().ok_or(Errno::NOENT)?);
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::openat(CWD, root, flags, Mode::empty())?;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let parent = rustix::fs::openat2(&root, parent, flags, Mode::empty(), resolve)?;
+        let (there, seen) = (
+            rustix::fs::statat(&parent, own, AtFlags::SYMLINK_NOFOLLOW)?,
+            rustix::fs::statat(CWD, above, AtFlags::SYMLINK_NOFOLLOW)?,
+        );
+        let facts = |found: &rustix::fs::Stat| (found.st_mode, found.st_size, found.st_mtime, found.st_mtime_nsec);
+        if facts(&there) != facts(&seen) {
+            return Err(Errno::STALE);
+        }
+        rustix::fs::linkat(&parent, own, directory, name, AtFlags::empty())
+    }
+
     /// Where the new side of a path is.
     fn above(&self, place: &WorkspacePath) -> Option<PathBuf> {
         let (_, upper) = self.layers.iter().find(|(root, _)| *root == place.root)?;
@@ -131,9 +175,20 @@ impl StagedChanges for OverlayChanges {
         let unchanged = self.substitutes.lock().take_away();
         unchanged.map_err(|error| ToolError::io("What a command saw of hidden files can't be removed", &error))?;
         let mut baseline = self.baseline.lock();
-        let differences = crate::files::overlay_diff::compare(&self.layers, self.started, &baseline, files)?;
+        let differences =
+            crate::files::overlay_diff::compare(&self.layers, self.started, &baseline, files, &self.stop)?;
         baseline.remember(&differences.all);
+        let link = |difference: &Difference| Some((difference.change.place.clone(), difference.linked_to.clone()?));
+        *self.links.lock() = differences.all.iter().filter_map(link).collect();
         Ok(differences)
+    }
+
+    fn stop_comparing(&mut self, stop: CancellationToken) {
+        self.stop = stop;
+    }
+
+    fn copy_instead_of_link(&self, place: &WorkspacePath) {
+        self.links.lock().remove(place);
     }
 
     fn content(&self, place: &WorkspacePath, most: u64) -> Result<Option<FileContent>, ToolError> {
@@ -204,6 +259,9 @@ fn open_readable(path: &Path) -> std::io::Result<File> {
 impl ChangeSource for OverlayChanges {
     fn put(&self, change: &Change, directory: BorrowedFd<'_>, name: &[u8], temporary: &str) -> std::io::Result<()> {
         let from = self.above(&change.place).ok_or(Errno::NOENT)?;
+        if self.link(&change.place, &from, directory, name).is_ok() {
+            return Ok(());
+        }
         // overlayfs's own record of the file that this was copied from.
         let _ = rustix::fs::lremovexattr(&from, c"user.overlay.origin");
         match rustix::fs::renameat(CWD, &from, directory, name) {

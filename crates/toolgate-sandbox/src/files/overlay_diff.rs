@@ -2,7 +2,7 @@
 //! character device 0:0 (whiteout) means that the path was removed, an opaque directory replaces the one in the lower
 //! directory, everything else is new. The lower directory is only read through the roots' descriptors.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use jiff::Timestamp;
 use rustix::fs::{CWD, Mode, OFlags};
 use toolgate_contract::{
-    Change, DIRECTORY_MODE, Difference, Differences, EntryKind, FileMetadata, FileState, Files, LINK_MODE, ToolError,
-    UnreadableChange, WorkspacePath,
+    CancellationToken, Change, DIRECTORY_MODE, Difference, Differences, EntryKind, ErrorCode, FileMetadata, FileState,
+    Files, LINK_MODE, ToolError, UnreadableChange, WorkspacePath,
 };
 
 use crate::files::layer_baseline::LayerBaseline;
@@ -34,6 +34,8 @@ struct Candidate {
     is_removed_directory: bool,
     /// A directory that was there, and that the command gave another time.
     has_new_time: bool,
+    /// The inode of a file of the layer that has several names there.
+    linked_inode: Option<u64>,
 }
 
 /// What of the lower directory is visible through a directory of a layer.
@@ -50,8 +52,9 @@ pub(super) fn compare(
     started: Timestamp,
     baseline: &LayerBaseline,
     files: &dyn Files,
+    stop: &CancellationToken,
 ) -> Result<Differences, ToolError> {
-    let mut walk = LayerWalk::new(files, started);
+    let mut walk = LayerWalk::new(files, started, stop);
     for (root, upper) in layers {
         let place = WorkspacePath { root: *root, path: String::new() };
         walk.layer(upper, &place)?;
@@ -61,7 +64,9 @@ pub(super) fn compare(
     candidates.retain(|candidate| !unreadable.iter().any(|failed| failed.place.covers(&candidate.place)));
     candidates.sort_by(|one, other| one.place.cmp(&other.place));
     let mut all = Vec::with_capacity(candidates.len());
-    let sides = both_sides(&candidates, files);
+    let sides = both_sides(&candidates, files, stop);
+    check_time(stop)?;
+    let mut names = LinkedNames::default();
     for (candidate, sides) in candidates.into_iter().zip(sides) {
         let path = files.shown(&candidate.place);
         let (before, after) = match sides {
@@ -83,16 +88,59 @@ pub(super) fn compare(
         };
         let before = before.map(|node| node.state);
         let change = Change { path, place: candidate.place, before, after };
-        all.extend(Some(Difference { change, is_stale }).filter(|difference| !difference.change.is_nothing()));
+        names.note(candidate.linked_inode, &change, is_stale);
+        if !change.is_nothing() {
+            all.push(Difference { change, is_stale, linked_to: None });
+        }
     }
+    names.add_to(&mut all);
     Ok(Differences { all, unreadable })
 }
+
+/// Files of the layer with several names: those that existed and are as they were, and those that are new.
+#[derive(Default)]
+struct LinkedNames {
+    existing: BTreeMap<u64, WorkspacePath>,
+    new: BTreeMap<WorkspacePath, u64>,
+}
+
+impl LinkedNames {
+    fn note(&mut self, inode: Option<u64>, change: &Change, is_stale: bool) {
+        match (inode, &change.before) {
+            (Some(inode), Some(_)) if change.is_nothing() && !is_stale => {
+                self.existing.insert(inode, change.place.clone());
+            }
+            (Some(inode), None) => {
+                self.new.insert(change.place.clone(), inode);
+            }
+            _ => {}
+        }
+    }
+
+    fn add_to(&self, differences: &mut [Difference]) {
+        for difference in differences.iter_mut().filter(|_| !self.existing.is_empty()) {
+            let inode = self.new.get(&difference.change.place);
+            difference.linked_to = inode.and_then(|inode| self.existing.get(inode)).cloned();
+        }
+    }
+}
+
+/// An error once the time for comparing is over.
+fn check_time(stop: &CancellationToken) -> Result<(), ToolError> {
+    match stop.is_cancelled() {
+        false => Ok(()),
+        true => Err(ToolError::new(ErrorCode::Timeout, TOO_LATE)),
+    }
+}
+
+const TOO_LATE: &str = "Comparing what it changed took longer than `processes.settle_seconds` allow.";
 
 /// Lists what a layer holds, and what of the workspace it removes. What can't be listed costs only itself.
 struct LayerWalk<'a> {
     files: &'a dyn Files,
     /// When the command started.
     started: Timestamp,
+    stop: &'a CancellationToken,
     /// Directories of the layer that are still to be listed.
     pending: Vec<(PathBuf, WorkspacePath, LowerVisibility)>,
     candidates: Vec<Candidate>,
@@ -100,14 +148,15 @@ struct LayerWalk<'a> {
 }
 
 impl<'a> LayerWalk<'a> {
-    fn new(files: &'a dyn Files, started: Timestamp) -> Self {
-        Self { files, started, pending: Vec::new(), candidates: Vec::new(), unreadable: Vec::new() }
+    fn new(files: &'a dyn Files, started: Timestamp, stop: &'a CancellationToken) -> Self {
+        Self { files, started, stop, pending: Vec::new(), candidates: Vec::new(), unreadable: Vec::new() }
     }
 
     /// Compares a whole layer. Without recursion: a command can nest directories deeper than a stack is.
     fn layer(&mut self, upper: &Path, place: &WorkspacePath) -> Result<(), ToolError> {
         self.directory(upper, place, LowerVisibility::Everything)?;
         while let Some((above, place, below)) = self.pending.pop() {
+            check_time(self.stop)?;
             if let Err(error) = self.directory(&above, &place, below) {
                 self.failed(place, Some(&above), error);
             }
@@ -184,7 +233,9 @@ impl<'a> LayerWalk<'a> {
         if !was_directory || !found.is_dir() || has_new_time || there.is_some_and(|there| there.state.mode != mode) {
             let is_removed_directory = found.is_dir() && is_missing && is_copied(&above);
             let (place, above) = (place.clone(), Some(above.clone()));
-            self.candidates.push(Candidate { place, above, below: below_has, is_removed_directory, has_new_time });
+            let linked_inode = (found.is_file() && found.nlink() > 1).then(|| found.ino());
+            let below = below_has;
+            self.candidates.push(Candidate { place, above, below, is_removed_directory, has_new_time, linked_inode });
         }
         if found.is_dir() {
             layer_mode::make_accessible(&above, found)
@@ -218,7 +269,7 @@ impl<'a> LayerWalk<'a> {
 
     fn inside_deleted(&mut self, directory: WorkspacePath) {
         let mut pending = vec![directory];
-        while let Some(directory) = pending.pop() {
+        while let Some(directory) = pending.pop().filter(|_| !self.stop.is_cancelled()) {
             match self.files.entries(&directory) {
                 Err(error) => self.failed(directory, None, error),
                 Ok(entries) => {
@@ -256,7 +307,8 @@ fn is_copied(directory: &Path) -> bool {
 
 impl Candidate {
     fn deleted(place: WorkspacePath) -> Self {
-        Self { place, above: None, below: true, is_removed_directory: false, has_new_time: false }
+        let (is_removed_directory, has_new_time) = (false, false);
+        Self { place, above: None, below: true, is_removed_directory, has_new_time, linked_inode: None }
     }
 
     /// What is there now, and what would be.
@@ -300,12 +352,16 @@ fn state_of(above: &Path, place: &WorkspacePath) -> Result<FileState, ToolError>
 }
 
 /// Reads both sides of every candidate, in their order. Hashing is most of the work, so several threads share it.
-fn both_sides(candidates: &[Candidate], files: &dyn Files) -> Vec<Result<BeforeAndAfter, ToolError>> {
+fn both_sides(
+    candidates: &[Candidate],
+    files: &dyn Files,
+    stop: &CancellationToken,
+) -> Vec<Result<BeforeAndAfter, ToolError>> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS).min(candidates.len());
     let next = AtomicUsize::new(0);
     let work = || {
         let mut done = Vec::new();
-        while let Some((index, candidate)) = take(candidates, &next) {
+        while let Some((index, candidate)) = take(candidates, &next).filter(|_| !stop.is_cancelled()) {
             done.push((index, candidate.sides(files)));
         }
         done

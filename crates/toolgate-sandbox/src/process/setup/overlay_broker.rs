@@ -30,6 +30,9 @@ pub(super) const CALLS: &[libc::c_long] = &[
 /// Programs that compare the inode number of a link with the one that they saw before, and copy where they can't link.
 const COPY_WITHOUT_LINKS: &[&str] = &["git"];
 
+/// The name that an entry has while it is exchanged with another one.
+const ASIDE: &std::ffi::CStr = c".toolgate-exchange";
+
 /// Answers the system calls of one command.
 #[derive(Debug)]
 pub(super) struct OverlayBroker {
@@ -76,8 +79,14 @@ impl OverlayBroker {
         let paths = FileCall::of(asked).and_then(|call| {
             let caller = CallingThread::new(asked.thread);
             // Most renames are of files; the kernel does those, and they needn't wait for more than this look.
-            let is_rename = matches!(call.kind, FileCallKind::Rename(_));
-            if is_rename && !caller.names_directory(call.old) {
+            let is_of_directory = match call.kind {
+                FileCallKind::Link => true,
+                FileCallKind::Rename(flags) if flags.contains(RenameFlags::EXCHANGE) => {
+                    caller.names_directory(call.old) || caller.names_directory(call.new)
+                }
+                FileCallKind::Rename(_) => caller.names_directory(call.old),
+            };
+            if !is_of_directory {
                 return None;
             }
             let paths = (caller.entry(call.old).ok()?, caller.entry(call.new).ok()?);
@@ -131,7 +140,34 @@ fn rename(old: &NamedEntry, new: &NamedEntry, flags: RenameFlags) -> Answer {
         Err(Errno::XDEV) if flags.difference(RenameFlags::NOREPLACE).is_empty() && is_one_mount(old, new) => {
             Answer::Done(move_directory(old, new))
         }
+        Err(Errno::XDEV) if flags == RenameFlags::EXCHANGE && is_one_mount(old, new) => {
+            Answer::Done(exchange(old, new))
+        }
         other => Answer::Done(other),
+    }
+}
+
+/// Exchanges two entries by way of a third name. What can't be finished goes back.
+fn exchange(old: &NamedEntry, new: &NamedEntry) -> Result<(), Errno> {
+    let aside = NamedEntry { directory: old.directory.try_clone().map_err(|_| Errno::MFILE)?, name: ASIDE.to_owned() };
+    move_entry(old, &aside)?;
+    if let Err(error) = move_entry(new, old) {
+        let _ = move_entry(&aside, old);
+        return Err(error);
+    }
+    move_entry(&aside, new).inspect_err(|_| {
+        let _ = move_entry(old, new);
+        let _ = move_entry(&aside, old);
+    })
+}
+
+/// Renames an entry to a name that is free.
+fn move_entry(from: &NamedEntry, to: &NamedEntry) -> Result<(), Errno> {
+    let renamed =
+        rustix::fs::renameat_with(&from.directory, &from.name, &to.directory, &to.name, RenameFlags::NOREPLACE);
+    match renamed {
+        Err(Errno::XDEV) => move_directory(from, to),
+        other => other,
     }
 }
 
