@@ -51,6 +51,9 @@ pub struct Args {
     /// Whether to leave out what `.gitignore` names.
     #[serde(default = "enabled")]
     gitignore: bool,
+    /// Whether to ignore case.
+    #[serde(default)]
+    ignore_case: bool,
     /// The sort order.
     #[serde(default)]
     order: SortOrder,
@@ -102,7 +105,7 @@ impl Tool for FindTool {
 
     const SPEC: Spec = Spec {
         name: "find",
-        version: "1.0.0",
+        version: "1.1.0",
         description: "Find files and directories by a glob such as `*.rs` or `src/**/test_*.py`. What `.gitignore` names and \
                       names that begin with a dot are left out unless you ask for them. Use `grep` to find by content.",
         risk: Risk::Low,
@@ -122,7 +125,7 @@ impl Tool for FindTool {
 
 fn find(args: &Args, hands: &dyn Hands) -> Result<Output, ToolError> {
     let search = PathSearch {
-        pattern: FindPattern::new(&args.pattern)?,
+        pattern: FindPattern::new(&args.pattern, args.ignore_case)?,
         kind: args.kind,
         order: args.order,
         start: hands.place(&args.path)?,
@@ -219,7 +222,7 @@ struct FindPattern {
 }
 
 impl FindPattern {
-    fn new(pattern: &str) -> Result<Self, ToolError> {
+    fn new(pattern: &str, ignore_case: bool) -> Result<Self, ToolError> {
         if pattern.starts_with('/') {
             return Err(ToolError::invalid_args(format!("The pattern `{pattern}` is absolute."))
                 .with_hint("Leave out the `/` in front, and say in `path` where to look."));
@@ -233,7 +236,9 @@ impl FindPattern {
         let is_about_path = tidy.contains('/') || pattern.starts_with("./");
         let is_escaped = *unescape_path(tidy) != *tidy.as_bytes();
         let text = if is_escaped { &*tidy.replace("\\x", r"\\x") } else { tidy };
-        let glob = GlobBuilder::new(text).literal_separator(is_about_path).backslash_escape(true).build();
+        let mut glob = GlobBuilder::new(text);
+        glob.literal_separator(is_about_path).backslash_escape(true).case_insensitive(ignore_case);
+        let glob = glob.build();
         let glob = glob.and_then(|glob| GlobSetBuilder::new().add(glob).build()).map_err(|fault| {
             ToolError::invalid_args(format!("The pattern `{pattern}` is not a valid glob: {}.", fault.kind()))
                 .with_hint("Use `*`, `?`, `[a-z]`, `{a,b}` and `**`; put `\\` before a literal special character.")

@@ -20,7 +20,7 @@ impl Tool for TodoReadTool {
 
     const SPEC: Spec = Spec {
         name: "todo_read",
-        version: "1.0.0",
+        version: "1.1.0",
         description: "Show the todo list that you keep with `todo_write`.",
         risk: Risk::Low,
         permissions: &[Permission::Agent],

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toolgate_contract::{Access, Effect, Hands, NoteKind, Permission, Risk, SideEffect, Spec, Tool, ToolError};
 
-use crate::support::todo_list::{Todo, TodoList, WorkStatus};
+use crate::support::todo_list::{Todo, TodoList, WorkStatus, check_version};
 
 /// Replaces the todo list.
 pub struct TodoWriteTool;
@@ -17,6 +17,9 @@ pub struct Args {
     /// Every task, in order; tasks not listed are dropped. At most one may be in progress.
     #[schemars(length(max = 200))]
     todos: Vec<Todo>,
+    /// The version that this list replaces; refused if the list is another one by now.
+    #[serde(default)]
+    expected_version: Option<String>,
 }
 
 impl Tool for TodoWriteTool {
@@ -25,7 +28,7 @@ impl Tool for TodoWriteTool {
 
     const SPEC: Spec = Spec {
         name: "todo_write",
-        version: "1.0.0",
+        version: "1.1.0",
         description: "Replace the todo list. Use it for work of several steps: mark one as in progress \
                       before you begin it, and as completed as soon as it is done.",
         risk: Risk::Low,
@@ -35,7 +38,7 @@ impl Tool for TodoWriteTool {
     };
 
     fn effects(&self, _args: &Args) -> Vec<Effect> {
-        vec![Effect::Note { book: NoteKind::Todo, access: Access::Write }]
+        [Access::Read, Access::Write].map(|access| Effect::Note { book: NoteKind::Todo, access }).into()
     }
 
     async fn run(&self, args: Args, hands: &dyn Hands) -> Result<TodoList, ToolError> {
@@ -48,9 +51,11 @@ impl Tool for TodoWriteTool {
                 .with_hint("Leave one of them in progress and send the whole list again; nothing was saved."));
         }
         hands.rewrite(NoteKind::Todo, |todos: &mut Vec<Todo>| {
+            check_version(todos, args.expected_version.as_deref())?;
             todos.clone_from(&args.todos);
             Ok(())
         })?;
-        Ok(args.todos.into())
+        // As it is stored: without secrets.
+        Ok(hands.notes::<Vec<Todo>>(NoteKind::Todo)?.into())
     }
 }

@@ -254,6 +254,8 @@ async fn find_by_name_path_kind_and_depth() {
         (json!({"pattern": "**/deep/*.rs"}), json!(["src/deep/c.rs"])),
         (json!({"pattern": "./*.rs"}), json!(["a.rs", "link.rs"])),
         (json!({"pattern": "de*/"}), json!(["src/deep/"])),
+        (json!({"pattern": "**/NOTE.*"}), json!([])),
+        (json!({"pattern": "**/NOTE.*", "ignore_case": true}), json!(["src/deep/note.md"])),
         (json!({"pattern": "deep/*.md", "path": "src"}), json!(["src/deep/note.md"])),
     ] {
         assert_eq!(payload(&world, "find", args.clone()).await["paths"], expected, "{args}");
