@@ -10,26 +10,13 @@ mod search;
 use crate::dialect::{Dialect, DialectTool};
 use crate::parameter::ParameterKind::{Boolean, Choice, Integer, Objects, Text};
 use crate::parameter::{ANY_INTEGER, Parameter};
+use crate::questions::enter_questions;
 
 /// Claude Code since 2.1.
-pub static CLAUDE: Dialect = Dialect {
-    name: "claude",
-    about: "Claude Code 2.1",
-    tools: TOOLS,
-    is_closed: true,
-    ignored: &[],
-    failure: failure::failure,
-};
+pub static CLAUDE: Dialect = Dialect::new("claude", "Claude Code 2.1", TOOLS, failure::failure);
 
 /// Claude Code 2.0 and 1.x.
-pub static CLAUDE_2_0: Dialect = Dialect {
-    name: "claude-2.0",
-    about: "Claude Code 2.0 and 1.x",
-    tools: TOOLS_2_0,
-    is_closed: true,
-    ignored: &[],
-    failure: failure::failure,
-};
+pub static CLAUDE_2_0: Dialect = Dialect::new("claude-2.0", "Claude Code 2.0 and 1.x", TOOLS_2_0, failure::failure);
 
 const FILE_PATH: Parameter = Parameter::required("file_path", Text, "The absolute path of the file");
 const EDIT: &[Parameter] = &[
@@ -128,7 +115,7 @@ static TOOLS: &[DialectTool] = &[
     DialectTool::new("TodoWrite", "todo_write", TODO_ABOUT, TODOS, notes::enter_todos, notes::leave_todos),
     DialectTool::new("WebFetch", "fetch", FETCH_ABOUT, FETCH, notes::enter_fetch, notes::leave_fetch),
     DialectTool::new("Skill", "skill", SKILL_ABOUT, notes::SKILL, notes::enter_skill, notes::leave_skill),
-    DialectTool::new("AskUserQuestion", "ask", ASK_ABOUT, notes::ASK, notes::enter_ask, notes::leave_ask),
+    DialectTool::new("AskUserQuestion", "ask", ASK_ABOUT, notes::ASK, enter_questions, notes::leave_ask),
 ];
 
 static TOOLS_2_0: &[DialectTool] = &[
@@ -166,7 +153,7 @@ static TOOLS_2_0: &[DialectTool] = &[
     DialectTool::new("TodoWrite", "todo_write", TODO_ABOUT, TODOS, notes::enter_todos, notes::leave_todos),
     DialectTool::new("WebFetch", "fetch", FETCH_ABOUT, FETCH, notes::enter_fetch, notes::leave_fetch),
     DialectTool::new("Skill", "skill", SKILL_ABOUT, notes::SKILL, notes::enter_skill, notes::leave_skill),
-    DialectTool::new("AskUserQuestion", "ask", ASK_ABOUT, notes::ASK, notes::enter_ask, notes::leave_ask),
+    DialectTool::new("AskUserQuestion", "ask", ASK_ABOUT, notes::ASK, enter_questions, notes::leave_ask),
 ];
 
 const READ_ABOUT: &str = "Reads a file, with line numbers; up to 2000 lines from `offset`. Shows images.";

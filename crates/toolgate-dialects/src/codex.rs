@@ -7,29 +7,21 @@ mod failure;
 mod files;
 mod notes;
 
+pub(crate) use files::{apply_patch, patched_files};
+
 use crate::dialect::{Dialect, DialectTool};
 use crate::parameter::ParameterKind::{Boolean, Choice, Integer, Object, Objects, Text, Texts};
 use crate::parameter::{ANY_INTEGER, Parameter};
 use crate::questions::enter_questions;
 
 /// Codex 0.166 in function mode.
-pub static CODEX: Dialect = Dialect {
-    name: "codex",
-    about: "Codex 0.166",
-    tools: TOOLS,
-    is_closed: false,
-    ignored: &[],
-    failure: failure::failure,
-};
+pub static CODEX: Dialect =
+    Dialect { is_closed: false, ..Dialect::new("codex", "Codex 0.166", TOOLS, failure::failure) };
 
 /// Codex of January 2026.
 pub static CODEX_2026_01: Dialect = Dialect {
-    name: "codex-2026-01",
-    about: "Codex of January 2026",
-    tools: TOOLS_2026_01,
     is_closed: false,
-    ignored: &[],
-    failure: failure::failure,
+    ..Dialect::new("codex-2026-01", "Codex of January 2026", TOOLS_2026_01, failure::failure)
 };
 
 const WORKDIR: Parameter = Parameter::optional("workdir", Text, "The directory to run in");

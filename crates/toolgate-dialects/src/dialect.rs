@@ -3,7 +3,7 @@
 //! the reply in the model's own terms. A dialect never sees the gate, so it can't reach around it.
 
 use serde_json::{Value, json};
-use toolgate_contract::{Reply, Right, ToolError};
+use toolgate_contract::{ErrorCode, Reply, Right, ToolError};
 
 use crate::memory::DialectMemory;
 use crate::parameter::{ArgumentError, Arguments, Parameter, schema};
@@ -17,12 +17,25 @@ pub struct Dialect {
     pub about: &'static str,
     /// Its tools.
     pub tools: &'static [DialectTool],
+    /// Names of its tools that can't be had here, each with the reason that the model is told.
+    pub unavailable: &'static [(&'static str, &'static str)],
     /// Whether its tools refuse arguments that they don't know.
     pub is_closed: bool,
     /// Arguments that every tool of it takes and that change nothing here.
     pub ignored: &'static [&'static str],
+    /// How its results are written.
+    pub format: ResultFormat,
     /// How it says that a call failed.
     pub failure: fn(&FailedCall<'_>) -> ShownResult,
+}
+
+/// How the results of a dialect are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResultFormat {
+    /// As text. The native hint of an error follows in a line of its own.
+    Text,
+    /// Each as one JSON object, which also holds the native hint of an error.
+    Json,
 }
 
 /// A tool of a dialect.
@@ -80,8 +93,20 @@ pub struct NativeCall {
     pub then: Option<NextCall>,
 }
 
-/// Decides, by a reply, whether another native call follows.
-pub type NextCall = fn(&Arguments, &Reply, &DialectMemory) -> Result<Option<NativeCall>, EnterFault>;
+/// Decides, by the replies so far, whether another native call follows.
+pub type NextCall = fn(&Answered<'_>) -> Result<Option<NativeCall>, EnterFault>;
+
+/// A call of which at least one native call has its reply.
+pub struct Answered<'a> {
+    /// The arguments that the model sent.
+    pub args: &'a Arguments,
+    /// The replies to the native calls before the last one.
+    pub earlier: &'a [Reply],
+    /// The reply to the last native call.
+    pub reply: &'a Reply,
+    /// The session's memory.
+    pub memory: &'a DialectMemory,
+}
 
 impl NativeCall {
     /// A call of a native tool. Arguments that are `null` are left out.
@@ -127,13 +152,16 @@ pub struct EnteredCall {
     pub native: NativeCall,
     tool: &'static DialectTool,
     args: Arguments,
+    earlier: Vec<Reply>,
 }
 
 /// A call that succeeded natively.
 pub struct Returned<'a> {
     /// The arguments that the model sent.
     pub args: &'a Arguments,
-    /// The native reply.
+    /// The replies to the native calls before the last one; some may be failures.
+    pub earlier: &'a [Reply],
+    /// The reply to the last native call.
     pub reply: &'a Reply,
     /// The session's memory.
     pub memory: &'a mut DialectMemory,
@@ -150,6 +178,16 @@ impl Returned<'_> {
         self.field(name).as_str().unwrap_or_default()
     }
 
+    /// A list of the payload.
+    pub fn list(&self, name: &str) -> &[Value] {
+        self.field(name).as_array().map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a field of the payload is true.
+    pub fn is(&self, name: &str) -> bool {
+        self.field(name).as_bool().unwrap_or(false)
+    }
+
     /// A number of the payload.
     pub fn number(&self, name: &str) -> i64 {
         self.field(name).as_i64().unwrap_or_default()
@@ -161,14 +199,29 @@ impl Returned<'_> {
     }
 }
 
+/// A call as a model asked for it.
+#[derive(Debug, Clone, Copy)]
+pub struct AskedCall<'a> {
+    /// The id of the call.
+    pub id: &'a str,
+    /// The tool's name, as the model wrote it.
+    pub tool: &'a str,
+    /// The arguments as the model wrote them.
+    pub args: &'a Value,
+}
+
 /// A call that failed, natively or before.
 pub struct FailedCall<'a> {
+    /// The id of the call.
+    pub id: &'a str,
     /// The tool's name, as the model wrote it.
     pub tool: &'a str,
     /// The arguments as the model wrote them.
     pub args: &'a Value,
     /// Why.
     pub fault: &'a EnterFault,
+    /// The native reply; none if no native call could be made.
+    pub reply: Option<&'a Reply>,
     /// The names of the dialect's tools.
     pub known: Vec<&'static str>,
     /// The session's memory.
@@ -184,6 +237,13 @@ pub struct ShownResult {
     pub is_error: bool,
 }
 
+impl FailedCall<'_> {
+    /// A text among the arguments.
+    pub fn text(&self, name: &str) -> &str {
+        self.args.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+}
+
 impl ShownResult {
     /// A success.
     pub fn ok(text: impl Into<String>) -> Self {
@@ -197,6 +257,25 @@ impl ShownResult {
 }
 
 impl Dialect {
+    /// A dialect with closed schemas whose results are text.
+    pub const fn new(
+        name: &'static str,
+        about: &'static str,
+        tools: &'static [DialectTool],
+        failure: fn(&FailedCall<'_>) -> ShownResult,
+    ) -> Self {
+        Self {
+            name,
+            about,
+            tools,
+            unavailable: &[],
+            is_closed: true,
+            ignored: &[],
+            format: ResultFormat::Text,
+            failure,
+        }
+    }
+
     /// The tool of this name. Names are exact: some differ only in case.
     pub fn tool(&self, name: &str) -> Option<&'static DialectTool> {
         self.tools.iter().find(|tool| tool.name == name || tool.aliases.contains(&name))
@@ -209,13 +288,23 @@ impl Dialect {
 
     /// Makes a native call of what a model asked for.
     pub fn enter(&self, name: &str, args: &Value, memory: &DialectMemory) -> Result<EnteredCall, EnterFault> {
-        let tool = self.tool(name).ok_or(EnterFault::UnknownTool)?;
+        let tool = self.tool(name).ok_or_else(|| self.not_offered(name))?;
         // Free text where arguments were expected, and the reverse: the content says what is meant.
         let free_text = args.as_str().zip(tool.free_text).map(|(text, (parameter, _))| json!({ parameter: text }));
         let args = Arguments::read(free_text.as_ref().unwrap_or(args), tool.parameters, self.ignored, !self.is_closed)
             .map_err(EnterFault::Arguments)?;
         let native = (tool.enter)(&args, memory)?;
-        Ok(EnteredCall { native, tool, args })
+        Ok(EnteredCall { native, tool, args, earlier: Vec::new() })
+    }
+
+    /// Why there is no tool of this name: the client has one that can't be had here, or it has none.
+    fn not_offered(&self, name: &str) -> EnterFault {
+        match self.unavailable.iter().find(|(unavailable, _)| *unavailable == name) {
+            Some((_, reason)) => {
+                ToolError::new(ErrorCode::ToolNotAllowed, format!("`{name}` isn't available here: {reason}")).into()
+            }
+            None => EnterFault::UnknownTool,
+        }
     }
 
     /// The native call that follows this reply, if one does.
@@ -226,27 +315,43 @@ impl Dialect {
         memory: &DialectMemory,
     ) -> Result<Option<EnteredCall>, EnterFault> {
         let Some(then) = entered.native.then else { return Ok(None) };
-        let next = then(&entered.args, reply, memory)?;
-        Ok(next.map(|native| EnteredCall { native, ..entered.clone() }))
+        let next = then(&Answered { args: &entered.args, earlier: &entered.earlier, reply, memory })?;
+        Ok(next.map(|native| {
+            let mut entered = EnteredCall { native, ..entered.clone() };
+            entered.earlier.push(reply.clone());
+            entered
+        }))
     }
 
-    /// Says what came of a call. The native hint of an error always follows in a line of its own, so that the model reads both
-    /// what it knows and what to do next.
+    /// Says what came of a call.
     pub fn leave(&self, entered: &EnteredCall, reply: &Reply, memory: &mut DialectMemory) -> ShownResult {
+        let EnteredCall { tool, args, earlier, .. } = entered;
         match &reply.error {
-            None => (entered.tool.leave)(&mut Returned { args: &entered.args, reply, memory }),
+            None => (tool.leave)(&mut Returned { args, earlier, reply, memory }),
             Some(error) => {
-                let args = Value::Object(entered.args.all());
-                self.fail(entered.tool.name, &args, &EnterFault::Refused(error.clone()), memory)
+                let asked = AskedCall { id: &reply.tool_call_id, tool: tool.name, args: &Value::Object(args.all()) };
+                self.say_failure(&asked, &EnterFault::Refused(error.clone()), Some(reply), memory)
             }
         }
     }
 
-    /// Says that a call failed.
-    pub fn fail(&self, tool: &str, args: &Value, fault: &EnterFault, memory: &DialectMemory) -> ShownResult {
+    /// Says that no native call could be made, or that none followed.
+    pub fn fail(&self, asked: &AskedCall<'_>, fault: &EnterFault, memory: &DialectMemory) -> ShownResult {
+        self.say_failure(asked, fault, None, memory)
+    }
+
+    /// The native hint of an error is always said too, so that the model reads both what it knows and what to do next.
+    fn say_failure(
+        &self,
+        asked: &AskedCall<'_>,
+        fault: &EnterFault,
+        reply: Option<&Reply>,
+        memory: &DialectMemory,
+    ) -> ShownResult {
+        let AskedCall { id, tool, args } = *asked;
         let known = self.tools.iter().map(|tool| tool.name).collect();
-        let mut shown = (self.failure)(&FailedCall { tool, args, fault, known, memory });
-        if let EnterFault::Refused(ToolError { hint: Some(hint), .. }) = fault {
+        let mut shown = (self.failure)(&FailedCall { id, tool, args, fault, reply, known, memory });
+        if let (ResultFormat::Text, EnterFault::Refused(ToolError { hint: Some(hint), .. })) = (self.format, fault) {
             shown.text += &format!("\n{hint}");
         }
         shown

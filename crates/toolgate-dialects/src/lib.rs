@@ -1,35 +1,45 @@
 //! The dialects of models and clients: the same abilities in the words that each of them knows, tool definitions and tool calls in
 //! each API's own format, and the strict JSON that all of them are read as. Conversion only; nothing here depends on the gate.
 
+mod changed_lines;
 mod claude;
 mod codex;
 mod declarations;
 mod definitions;
 mod dialect;
+mod fence;
+mod gemini;
+mod matches;
 mod memory;
+mod nearest;
 mod neutral;
+mod new_file;
 mod numbered;
+mod opencode;
 mod parameter;
 mod questions;
 mod redaction;
 mod shell;
 pub mod strict_json;
+mod todos;
 mod tool_call;
 
 pub use claude::{CLAUDE, CLAUDE_2_0};
 pub use codex::{CODEX, CODEX_2026_01};
 pub use definitions::{DefinitionFormat, definition};
 pub use dialect::{
-    Dialect, DialectTool, EnterFault, EnterTool, EnteredCall, FailedCall, LeaveTool, NativeCall, NextCall, Returned,
-    ShownResult,
+    Answered, AskedCall, Dialect, DialectTool, EnterFault, EnterTool, EnteredCall, FailedCall, LeaveTool, NativeCall,
+    NextCall, ResultFormat, Returned, ShownResult,
 };
+pub use gemini::GEMINI;
 pub use memory::DialectMemory;
 pub use neutral::{NeutralAnswer, neutral_instructions, parse_neutral};
+pub use opencode::OPENCODE;
 pub use parameter::{ANY_INTEGER, ArgumentError, Arguments, Parameter, ParameterKind, schema};
 pub use tool_call::{MOST_ARGUMENT_BYTES, ToolCall, ToolCallKind, too_long};
 
 /// Every dialect but the native one, which needs no mapping.
-pub static DIALECTS: &[&Dialect] = &[&CLAUDE, &CLAUDE_2_0, &CODEX, &CODEX_2026_01];
+pub static DIALECTS: &[&Dialect] = &[&CLAUDE, &CLAUDE_2_0, &CODEX, &CODEX_2026_01, &GEMINI, &OPENCODE];
 
 /// The dialect of this name.
 pub fn dialect(name: &str) -> Option<&'static Dialect> {

@@ -8,6 +8,8 @@ use std::collections::HashMap;
 pub struct DialectMemory {
     /// The absolute path of the workspace.
     pub workspace: String,
+    /// The id of the session.
+    pub session: String,
     /// The directory that the next command starts in, relative to the workspace; empty for the workspace itself.
     pub directory: String,
     /// The content hash that the model saw last, by the path as it is shown natively.
@@ -39,6 +41,15 @@ impl DialectMemory {
             Some(inner) if inner.starts_with('/') => inner.trim_start_matches('/').to_owned(),
             _ if path.starts_with('/') || self.directory.is_empty() => path.to_owned(),
             _ => format!("{}/{path}", self.directory),
+        }
+    }
+
+    /// The path of an optional argument for a native call: where it wasn't given, the shell's directory.
+    pub fn native_or_here(&self, path: Option<&str>) -> String {
+        match path.filter(|path| !path.is_empty()) {
+            Some(path) => self.native(path),
+            None if self.directory.is_empty() => ".".to_owned(),
+            None => self.directory.clone(),
         }
     }
 

@@ -2,6 +2,9 @@
 
 use crate::dialect::Returned;
 
+/// The longest wait of a native call, in milliseconds: for clients that wait for a command's end.
+pub(crate) const MOST_WAIT_MS: i64 = 600_000;
+
 /// Seconds for a limit in milliseconds, rounded up: a limit never gets shorter.
 pub(crate) fn seconds(milliseconds: i64) -> i64 {
     milliseconds.div_euclid(1000) + i64::from(milliseconds.rem_euclid(1000) != 0)
@@ -34,6 +37,15 @@ pub(crate) fn changed_directory(command: &str, current: &str) -> Option<Result<S
         }
     }
     Some(Ok(names.join("/")))
+}
+
+/// Both streams of a command as one text, standard output first. Their order among each other isn't recorded.
+pub(crate) fn both_streams(returned: &Returned<'_>) -> String {
+    let (mut output, errors) = (returned.text("stdout").to_owned(), returned.text("stderr"));
+    if !output.is_empty() && !output.ends_with('\n') && !errors.is_empty() {
+        output.push('\n');
+    }
+    output + errors
 }
 
 /// What the model has to know of a command beside its output: what the sandbox denied, what was noted, and what was kept aside.

@@ -6,7 +6,7 @@ use std::path::Path;
 use parking_lot::Mutex;
 use serde_json::Value;
 use toolgate_contract::{Call, CancellationToken, Event, EventPayload, RefusedRequest, Reply, ToolError};
-use toolgate_dialects::{Dialect, DialectMemory, EnterFault, NativeCall, ShownResult};
+use toolgate_dialects::{AskedCall, Dialect, DialectMemory, EnterFault, NativeCall, ShownResult};
 use toolgate_runtime::Session;
 
 use crate::workspace::Workspace;
@@ -47,7 +47,9 @@ impl DialectSession {
         session: &Session,
         cancel: CancellationToken,
     ) -> DialectReply {
-        let fail = |fault: &EnterFault| self.dialect.fail(name, args, fault, &self.memory.lock());
+        session.id.clone_into(&mut self.memory.lock().session);
+        let asked = AskedCall { id, tool: name, args };
+        let fail = |fault: &EnterFault| self.dialect.fail(&asked, fault, &self.memory.lock());
         let entered = self.dialect.enter(name, args, &self.memory.lock());
         let mut entered = match entered {
             Ok(entered) => entered,

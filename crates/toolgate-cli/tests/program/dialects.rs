@@ -1,5 +1,7 @@
 //! The same tools in clients' own words: names, arguments, results and errors, over MCP and from the shell.
 
+mod golden;
+
 use serde_json::{Value, json};
 use toolgate_testkit::mcp::McpClient;
 
@@ -197,4 +199,14 @@ fn dialects_are_listed_declared_and_called_from_the_shell() {
     assert!(said.out.contains("D hello.txt"), "{said:?}");
     let said = world.run(&["call", "--dialect", "clod", "Read", "{}"]);
     assert!(said.code == 2 && said.err.contains("there are claude, claude-2.0, codex"), "{said:?}");
+}
+
+#[test]
+fn gemini_gets_what_it_knows() {
+    golden::run_scripts("gemini");
+}
+
+#[test]
+fn opencode_gets_what_it_knows() {
+    golden::run_scripts("opencode");
 }

@@ -1,6 +1,5 @@
 //! How Claude Code says that a call failed.
 
-use serde_json::Value;
 use toolgate_contract::{ErrorCode, ToolError};
 
 use crate::dialect::{EnterFault, FailedCall, ShownResult};
@@ -43,13 +42,13 @@ fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
         ErrorCode::NotFound if is_file(failed) => {
             format!("File does not exist. Note: your current working directory is {}.", failed.memory.absolute(&failed.memory.directory))
         }
-        ErrorCode::NotAFile => format!("EISDIR: illegal operation on a directory, read '{}'", text(failed, "file_path")),
+        ErrorCode::NotAFile => format!("EISDIR: illegal operation on a directory, read '{}'", failed.text("file_path")),
         ErrorCode::NoMatch => {
-            let old = text(failed, "old_string");
+            let old = failed.text("old_string");
             let copied = if has_line_numbers(old) { "\nThe line numbers that Read shows aren't part of the file: leave them out." } else { "" };
             use_error(&format!("String to replace not found in file.\nString: {old}{copied}"))
         }
-        ErrorCode::AmbiguousMatch => use_error(&format!("{message}\nString: {}", text(failed, "old_string"))),
+        ErrorCode::AmbiguousMatch => use_error(&format!("{message}\nString: {}", failed.text("old_string"))),
         ErrorCode::StaleFile if is_unread(error) => use_error(message),
         ErrorCode::StaleFile => {
             "File has been modified since read, either by the user or by a linter. Read it again before attempting to write it."
@@ -63,7 +62,7 @@ fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
             use_error(&format!("File is in a directory that is denied by your permission settings.\n{message}"))
         }
         code if code.class() == toolgate_contract::ErrorClass::Policy => {
-            let command = match text(failed, "command") {
+            let command = match failed.text("command") {
                 "" => String::new(),
                 command => format!(" with command {command}"),
             };
@@ -80,8 +79,4 @@ fn is_file(failed: &FailedCall<'_>) -> bool {
 
 fn is_unread(error: &ToolError) -> bool {
     error.details.as_ref().is_some_and(|details| details["unread"] == true)
-}
-
-fn text<'a>(failed: &'a FailedCall<'_>, name: &str) -> &'a str {
-    failed.args.get(name).and_then(Value::as_str).unwrap_or_default()
 }

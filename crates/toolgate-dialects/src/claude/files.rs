@@ -1,11 +1,13 @@
 //! Reading and changing files.
 
 use serde_json::json;
-use toolgate_contract::{ErrorCode, Reply, ToolError};
+use toolgate_contract::{ErrorCode, ToolError};
 
 use super::{EDIT, FILE_PATH};
-use crate::dialect::{EnterFault, NativeCall, NextCall, Returned, ShownResult};
+use crate::changed_lines::changed_lines;
+use crate::dialect::{Answered, EnterFault, NativeCall, Returned, ShownResult};
 use crate::memory::DialectMemory;
+use crate::new_file::{look_first, write_if_missing};
 use crate::numbered::{numbered, with_final_line};
 use crate::parameter::ParameterKind::Objects;
 use crate::parameter::{Arguments, Parameter};
@@ -78,9 +80,7 @@ pub(super) fn enter_edit(args: &Arguments, memory: &DialectMemory) -> Result<Nat
     let path = memory.native(args.word("file_path"));
     if old.is_empty() {
         // An empty text to replace means a new file.
-        return Ok(if_missing(&path, |args, reply, memory| {
-            write_if_missing(args.word("new_string"), args, reply, memory)
-        }));
+        return Ok(look_first(&path, |answered| write_new(answered, "new_string")));
     }
     let args = json!({
         "path": path, "find": old, "replace": new, "all": args.is("replace_all"), "expected_sha256": memory.seen(&path),
@@ -131,15 +131,8 @@ pub(super) fn leave_edit(returned: &mut Returned<'_>) -> ShownResult {
 
 pub(super) fn leave_edit_2_0(returned: &mut Returned<'_>) -> ShownResult {
     let path = edited(returned);
-    let snippet: String = returned
-        .text("diff")
-        .lines()
-        .skip_while(|line| !line.starts_with("@@"))
-        .filter(|line| line.starts_with([' ', '+']))
-        .map(|line| format!("{}\n", &line[1..]))
-        .collect();
     let (start, numbered_line) = (returned.number("first_line"), |number, line: &str| format!("{number:>6}→{line}"));
-    let snippet = numbered(snippet.trim_end_matches('\n'), start.max(1), &numbered_line);
+    let snippet = numbered(&changed_lines(returned.text("diff")), start.max(1), &numbered_line);
     ShownResult::ok(format!(
         "The file {path} has been updated. Here's the result of running `cat -n` on a snippet of the edited file:\n{snippet}{}",
         note(returned)
@@ -186,29 +179,12 @@ pub(super) fn enter_write_read(args: &Arguments, memory: &DialectMemory) -> Resu
         return enter_write(args, memory);
     }
     refuse_mask(&[args.word("content")])?;
-    Ok(if_missing(&path, |args, reply, memory| write_if_missing(args.word("content"), args, reply, memory)))
+    Ok(look_first(&path, |answered| write_new(answered, "content")))
 }
 
-/// Looks whether there is a file, and then decides. Only the workspace knows.
-fn if_missing(path: &str, then: NextCall) -> NativeCall {
-    NativeCall { then: Some(then), ..NativeCall::new("read", json!({ "path": path, "limit": 1 })) }
-}
-
-/// Writes a new file, if the look before found none.
-fn write_if_missing(
-    content: &str,
-    args: &Arguments,
-    reply: &Reply,
-    memory: &DialectMemory,
-) -> Result<Option<NativeCall>, EnterFault> {
-    match &reply.error {
-        Some(error) if error.code == ErrorCode::NotFound => {
-            let args = json!({ "path": memory.native(args.word("file_path")), "content": content });
-            Ok(Some(NativeCall::new("write", args)))
-        }
-        Some(_) => Ok(None),
-        None => Err(unread()),
-    }
+/// Writes the new file that an argument holds, unless the look before found one.
+fn write_new(answered: &Answered<'_>, content: &str) -> Result<Option<NativeCall>, EnterFault> {
+    write_if_missing(answered, answered.args.word("file_path"), answered.args.word(content), unread())
 }
 
 fn unread() -> EnterFault {

@@ -1,32 +1,21 @@
 //! Lists, questions, skills and pages.
 
-use serde_json::{Value, json};
-use toolgate_contract::ToolError;
+use serde_json::json;
 
 use super::QUESTION;
 use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult, not_here};
 use crate::memory::DialectMemory;
 use crate::parameter::ParameterKind::{Objects, Text};
 use crate::parameter::{Arguments, Parameter};
-use crate::questions::enter_questions;
+use crate::questions::answered_pairs;
+use crate::todos::write_todos;
 
 pub(super) const SKILL: &[Parameter] =
     &[Parameter::required("skill", Text, "The skill's name"), Parameter::optional("args", Text, "What to do with it")];
 pub(super) const ASK: &[Parameter] = &[Parameter::required("questions", Objects(QUESTION), "One to four questions")];
 
 pub(super) fn enter_todos(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
-    let todos: Vec<Value> = args
-        .objects("todos")
-        .iter()
-        .map(|todo| {
-            let mut native = json!({ "content": todo.word("content"), "status": todo.word("status") });
-            if let Some(priority) = todo.text("priority") {
-                native["priority"] = priority.into();
-            }
-            native
-        })
-        .collect();
-    Ok(NativeCall::new("todo_write", json!({ "todos": todos })))
+    Ok(write_todos(&args.objects("todos"), "content"))
 }
 
 pub(super) fn leave_todos(_: &mut Returned<'_>) -> ShownResult {
@@ -55,26 +44,9 @@ pub(super) fn leave_skill(returned: &mut Returned<'_>) -> ShownResult {
     ShownResult::ok(returned.text("content"))
 }
 
-pub(super) fn enter_ask(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
-    if args.objects("questions").iter().any(|question| question.is("multiSelect")) {
-        let error = ToolError::invalid_args("Only one answer to a question can be chosen here.");
-        return Err(error.with_hint("Set `multiSelect` to false, or ask several questions.").into());
-    }
-    enter_questions(args, memory)
-}
-
 pub(super) fn leave_ask(returned: &mut Returned<'_>) -> ShownResult {
-    let questions = returned.args.objects("questions");
-    let answers = returned.field("answers").as_array().cloned().unwrap_or_default();
-    let pairs: Vec<String> = questions
-        .iter()
-        .zip(&answers)
-        .map(|(question, answer)| {
-            format!("\"{}\"=\"{}\"", question.word("question"), answer["answer"].as_str().unwrap_or_default())
-        })
-        .collect();
+    let pairs = answered_pairs(returned);
     ShownResult::ok(format!(
-        "Your questions have been answered: {}. You can now continue with these answers in mind.",
-        pairs.join(", ")
+        "Your questions have been answered: {pairs}. You can now continue with these answers in mind."
     ))
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult, not_here};
+use crate::matches::{MatchLine, matched_lines, texts};
 use crate::memory::DialectMemory;
 use crate::parameter::Arguments;
 
@@ -15,17 +16,12 @@ const MOST_RESULTS: i64 = 1000;
 const CUT: &str = "(Results are truncated. Consider using a more specific path or pattern.)";
 
 pub(super) fn enter_glob(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
-    let path = args.text("path").map_or_else(|| start(memory), |path| memory.native(path));
+    let path = memory.native_or_here(args.text("path"));
     let args = json!({
         "pattern": args.word("pattern"), "path": path, "kind": "file", "order": "newest", "limit": MOST_FILES, "gitignore": false,
         "hidden": true,
     });
     Ok(NativeCall::new("find", args))
-}
-
-/// Where a search starts if no path is given: the shell's directory.
-fn start(memory: &DialectMemory) -> String {
-    if memory.directory.is_empty() { ".".to_owned() } else { memory.directory.clone() }
 }
 
 pub(super) fn leave_glob(returned: &mut Returned<'_>) -> ShownResult {
@@ -51,10 +47,6 @@ fn has_more(returned: &Returned<'_>) -> bool {
     returned.field("has_more").as_bool().unwrap_or(false)
 }
 
-fn texts(list: &Value) -> Vec<&str> {
-    list.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
-}
-
 pub(super) fn enter_grep(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
     not_here(args, &["-o"])?;
     let multiline = args.is("multiline");
@@ -72,7 +64,7 @@ pub(super) fn enter_grep(args: &Arguments, memory: &DialectMemory) -> Result<Nat
     let context = args.integer("-C").or(args.integer("context"));
     let native = json!({
         "pattern": pattern,
-        "path": args.text("path").map_or_else(|| start(memory), |path| memory.native(path)),
+        "path": memory.native_or_here(args.text("path")),
         "glob": args.text("glob").map(|glob| vec![glob]),
         "type": args.text("type").map(|kind| vec![kind]),
         "ignore_case": args.is("-i"),
@@ -142,15 +134,13 @@ fn content(returned: &Returned<'_>, skip: usize) -> String {
 
 /// A match with the lines around it: `path:7:text`, and `path-6-text` for what is around it.
 fn match_lines(found: &Value, numbers: bool) -> Vec<String> {
-    let (path, first) = (found["path"].as_str().unwrap_or_default(), found["line"].as_i64().unwrap_or(1));
-    let shown = |mark: char, number: i64, text: &str| match numbers {
-        true => format!("{path}{mark}{number}{mark}{text}"),
-        false => format!("{path}{mark}{text}"),
+    let path = found["path"].as_str().unwrap_or_default();
+    let shown = |line: MatchLine<'_>| {
+        let mark = if line.is_match { ':' } else { '-' };
+        match numbers {
+            true => format!("{path}{mark}{}{mark}{}", line.number, line.text),
+            false => format!("{path}{mark}{}", line.text),
+        }
     };
-    let (before, after) = (texts(&found["before"]), texts(&found["after"]));
-    let matched: Vec<&str> = found["text"].as_str().unwrap_or_default().split('\n').collect();
-    let above = (first - before.len() as i64..).zip(&before).map(|(number, text)| shown('-', number, text));
-    let itself = (first..).zip(&matched).map(|(number, text)| shown(':', number, text));
-    let below = (first + matched.len() as i64..).zip(&after).map(|(number, text)| shown('-', number, text));
-    above.chain(itself).chain(below).collect()
+    matched_lines(found).into_iter().map(shown).collect()
 }

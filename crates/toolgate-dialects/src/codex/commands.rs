@@ -3,7 +3,7 @@
 use serde_json::json;
 use toolgate_contract::{ErrorCode, Right, ToolError};
 
-use super::exec_output::{both_streams, chunk, wall_time};
+use super::exec_output::{chunk, noted_output, wall_time};
 use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
 use crate::memory::DialectMemory;
 use crate::parameter::Arguments;
@@ -21,8 +21,8 @@ pub(super) fn enter_exec(args: &Arguments, memory: &DialectMemory) -> Result<Nat
     if let Some(shell) = args.text("shell").filter(|shell| !shell.ends_with("bash") && !shell.ends_with("sh")) {
         return Err(ToolError::invalid_args(format!("There is no shell `{shell}` here; commands run in bash.")).into());
     }
-    if let Some(patch) = crate::codex::files::heredoc_patch(args.word("cmd")) {
-        return Ok(crate::codex::files::patch(patch));
+    if let Some(patch) = super::files::heredoc_patch(args.word("cmd")) {
+        return super::files::apply_patch(patch);
     }
     let wait = args.integer("yield_time_ms").unwrap_or(DEFAULT_YIELD).clamp(YIELD_BOUNDS.0, YIELD_BOUNDS.1);
     let call = json!({
@@ -103,7 +103,7 @@ pub(super) fn enter_shell(args: &Arguments, memory: &DialectMemory) -> Result<Na
     if let [program, patch] = words[..]
         && program == "apply_patch"
     {
-        return Ok(super::files::patch(patch));
+        return super::files::apply_patch(patch);
     }
     to_its_end(command_line(&words), args, memory)
 }
@@ -142,7 +142,7 @@ pub(super) fn leave_shell_command(returned: &mut Returned<'_>) -> ShownResult {
 fn ended(returned: &Returned<'_>) -> (String, i64) {
     let output = match returned.field("applied").as_bool() {
         Some(_) => super::files::patched(returned),
-        None => both_streams(returned),
+        None => noted_output(returned),
     };
     if returned.field("timed_out").as_bool() == Some(true) {
         let limit = returned.args.integer("timeout_ms").unwrap_or_else(|| (wall_time(returned) * 1000.0) as i64);

@@ -1,16 +1,12 @@
 //! What Codex shows of a command that ran or still runs.
 
 use crate::dialect::Returned;
-use crate::shell::command_notes;
+use crate::shell::{both_streams, command_notes};
 
-/// Output as it is shown: both streams, standard output first. Their order among each other isn't recorded.
-pub(super) fn both_streams(returned: &Returned<'_>) -> String {
-    let (mut output, errors) = (returned.text("stdout").to_owned(), returned.text("stderr"));
-    if !output.is_empty() && !output.ends_with('\n') && !errors.is_empty() {
-        output.push('\n');
-    }
+/// Output as it is shown: both streams, then what else the model has to know.
+pub(super) fn noted_output(returned: &Returned<'_>) -> String {
     let notes = command_notes(returned).into_iter().map(|note| format!("\n{note}\n"));
-    output + errors + &notes.collect::<String>()
+    both_streams(returned) + &notes.collect::<String>()
 }
 
 /// Tokens of a text, roughly: a token has four bytes.
@@ -20,7 +16,7 @@ fn tokens(bytes: u64) -> u64 {
 
 /// The form of `exec_command` and `write_stdin`: a head with the state, then the output.
 pub(super) fn chunk(returned: &Returned<'_>, state: &str) -> String {
-    let output = both_streams(returned);
+    let output = noted_output(returned);
     let cut = returned.reply.truncated.as_ref().map_or(0, |cut| cut.bytes);
     let count = tokens(output.len() as u64 + cut);
     let id = chunk_id(&returned.reply.tool_call_id);

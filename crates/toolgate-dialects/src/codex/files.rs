@@ -14,13 +14,13 @@ use crate::redaction::refuse_mask;
 const MOST_LETTERS: usize = 500;
 
 pub(super) fn enter_patch(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
-    refuse_mask(&[args.word("input")])?;
-    Ok(patch(args.word("input")))
+    apply_patch(args.word("input"))
 }
 
-/// The native call of a patch.
-pub(super) fn patch(text: &str) -> NativeCall {
-    NativeCall::new("patch", json!({ "patch": text, "semantics": "codex" }))
+/// The native call of a patch in this client's format, which others have taken over.
+pub(crate) fn apply_patch(text: &str) -> Result<NativeCall, EnterFault> {
+    refuse_mask(&[text])?;
+    Ok(NativeCall::new("patch", json!({ "patch": text, "semantics": "codex" })))
 }
 
 /// The patch of a command that does nothing but apply one: `apply_patch <<'EOF' … EOF`.
@@ -38,10 +38,12 @@ pub(super) fn leave_patch(returned: &mut Returned<'_>) -> ShownResult {
 
 /// What a patch did: one line for each file.
 pub(super) fn patched(returned: &Returned<'_>) -> String {
-    let mut text = format!(
-        "Exit code: 0\nWall time: {:.0} seconds\nOutput:\nSuccess. Updated the following files:\n",
-        wall_time(returned)
-    );
+    format!("Exit code: 0\nWall time: {:.0} seconds\nOutput:\n{}", wall_time(returned), patched_files(returned))
+}
+
+/// The files that a patch changed, a letter and a path for each.
+pub(crate) fn patched_files(returned: &Returned<'_>) -> String {
+    let mut text = "Success. Updated the following files:\n".to_owned();
     for result in returned.field("results").as_array().into_iter().flatten() {
         let letter = match result["operation"]["kind"].as_str() {
             Some("create") => 'A',
@@ -151,7 +153,7 @@ pub(super) fn enter_grep(args: &Arguments, memory: &DialectMemory) -> Result<Nat
     let limit = at_least_one(args, "limit", 100, "limit must be greater than zero")?;
     let call = json!({
         "pattern": args.word("pattern"),
-        "path": args.text("path").map_or_else(|| ".".to_owned(), |path| memory.native(path)),
+        "path": memory.native_or_here(args.text("path")),
         "glob": args.text("include").map(|glob| vec![glob]),
         "mode": "files",
         "order": "newest",

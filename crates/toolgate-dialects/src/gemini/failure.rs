@@ -1,0 +1,60 @@
+//! How Gemini CLI says that a call failed.
+
+use toolgate_contract::{ErrorCode, ToolError};
+
+use crate::dialect::{EnterFault, FailedCall, ShownResult};
+use crate::nearest::nearest_names;
+use crate::numbered::has_line_numbers;
+use crate::parameter::ArgumentError;
+
+pub(super) fn failure(failed: &FailedCall<'_>) -> ShownResult {
+    ShownResult::error(match failed.fault {
+        EnterFault::UnknownTool => {
+            let near: Vec<String> =
+                nearest_names(failed.tool, &failed.known, 3).iter().map(|name| format!("\"{name}\"")).collect();
+            format!("Tool \"{}\" not found. Did you mean one of: {}?", failed.tool, near.join(", "))
+        }
+        EnterFault::Arguments(faults) => faults.iter().map(fault).collect::<Vec<_>>().join("; "),
+        EnterFault::Refused(error) => refused(failed, error),
+    })
+}
+
+fn fault(fault: &ArgumentError) -> String {
+    match fault {
+        ArgumentError::Missing { at } => match at.rsplit_once('.') {
+            None => format!("params must have required property '{at}'"),
+            Some((place, name)) => format!("params/{place} must have required property '{name}'"),
+        },
+        ArgumentError::Unexpected { at } => format!("params must NOT have additional property '{at}'"),
+        ArgumentError::Wrong { at, expected, given } => format!("params/{at} must be {expected}, not {given}"),
+    }
+}
+
+fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
+    let message = &error.message;
+    let path = || ["file_path", "dir_path"].map(|name| failed.text(name)).concat();
+    let absolute = || failed.memory.absolute(&failed.memory.native(&path()));
+    match error.code {
+        ErrorCode::NotFound if !path().is_empty() => format!("File not found: {}", absolute()),
+        ErrorCode::NotAFile => format!("Path is a directory, not a file: {}", absolute()),
+        ErrorCode::PathOutsideWorkspace if !path().is_empty() => format!(
+            "Path not in workspace: Attempted path \"{}\" resolves outside the allowed workspace directories: {}\n{message}",
+            path(),
+            failed.memory.workspace
+        ),
+        ErrorCode::NoMatch => {
+            let copied = if has_line_numbers(failed.text("old_string")) {
+                " The line numbers that you may have seen aren't part of the file: leave them out."
+            } else {
+                ""
+            };
+            format!("Could not find an exact match for 'old_string' in '{}'. {message}{copied}", path())
+        }
+        ErrorCode::AmbiguousMatch => format!(
+            "Failed to edit, Expected 1 occurrence but found several for old_string in file: {}. To replace all of them, set \
+             'allow_multiple' to true. {message}",
+            path()
+        ),
+        _ => message.clone(),
+    }
+}

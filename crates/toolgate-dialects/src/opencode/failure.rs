@@ -1,0 +1,67 @@
+//! How opencode says that a call failed.
+
+use toolgate_contract::{ErrorClass, ErrorCode, ToolError};
+
+use crate::dialect::{EnterFault, FailedCall, ShownResult};
+use crate::numbered::has_line_numbers;
+use crate::parameter::ArgumentError;
+
+pub(super) fn failure(failed: &FailedCall<'_>) -> ShownResult {
+    let tool = failed.tool;
+    ShownResult::error(match failed.fault {
+        EnterFault::UnknownTool => format!(
+            "The arguments provided to the tool are invalid: Model tried to call unavailable tool '{tool}'. Available tools: {}.",
+            failed.known.join(", ")
+        ),
+        EnterFault::Arguments(faults) => {
+            let lines: Vec<String> = faults.iter().map(fault).collect();
+            format!(
+                "The {tool} tool was called with invalid arguments: SchemaError({}).\nCorrect the arguments and call it again.",
+                lines.join("\n")
+            )
+        }
+        EnterFault::Refused(error) => refused(failed, error),
+    })
+}
+
+fn fault(fault: &ArgumentError) -> String {
+    match fault {
+        ArgumentError::Missing { at } => format!("Missing key\n  at [\"{at}\"]"),
+        ArgumentError::Unexpected { at } => format!("Unexpected key\n  at [\"{at}\"]"),
+        ArgumentError::Wrong { at, expected, given } => {
+            format!("Expected {expected}, actual {given}\n  at [\"{at}\"]")
+        }
+    }
+}
+
+fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
+    let message = &error.message;
+    match error.code {
+        ErrorCode::InvalidArgs if failed.tool == "apply_patch" => {
+            format!("apply_patch verification failed: Error: {message}")
+        }
+        ErrorCode::PatchMismatch => {
+            format!("apply_patch verification failed: Error: Failed to find expected lines: {message}")
+        }
+        ErrorCode::NotFound if !failed.text("filePath").is_empty() => {
+            format!("File not found: {}", failed.memory.absolute(&failed.memory.native(failed.text("filePath"))))
+        }
+        ErrorCode::NoMatch => {
+            let copied = if has_line_numbers(failed.text("oldString")) {
+                "\nThe line numbers that read shows aren't part of the file: leave them out."
+            } else {
+                ""
+            };
+            format!("Could not find oldString in the file. {message}{copied}")
+        }
+        ErrorCode::AmbiguousMatch => format!("Found multiple matches for oldString. {message}"),
+        ErrorCode::NotFound if failed.tool == "skill" => {
+            format!("Skill \"{}\" not found. {message}", failed.text("name"))
+        }
+        ErrorCode::ApprovalDenied => format!("The user rejected permission to use this specific tool call. {message}"),
+        code if code.class() == ErrorClass::Policy => {
+            format!("The user has specified a rule which prevents you from using this specific tool call. {message}")
+        }
+        _ => message.clone(),
+    }
+}

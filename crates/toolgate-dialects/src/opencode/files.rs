@@ -1,0 +1,116 @@
+//! Reading and changing files.
+
+use serde_json::{Value, json};
+use toolgate_contract::{ErrorCode, ToolError};
+
+use crate::codex::apply_patch;
+use crate::dialect::{Answered, EnterFault, NativeCall, Returned, ShownResult};
+use crate::memory::DialectMemory;
+use crate::new_file::{look_first, write_if_missing};
+use crate::numbered::numbered;
+use crate::parameter::Arguments;
+use crate::redaction::refuse_mask;
+
+/// Lines that are read where the model says nothing.
+const MOST_LINES: i64 = 2000;
+
+pub(super) fn enter_read(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    let limit = args.integer("limit").unwrap_or(MOST_LINES).min(MOST_LINES);
+    let call = json!({ "path": path(args, memory), "offset": args.integer("offset").unwrap_or(1), "limit": limit });
+    Ok(NativeCall { then: Some(list_directory), ..NativeCall::new("read", call) })
+}
+
+fn path(args: &Arguments, memory: &DialectMemory) -> String {
+    memory.native(args.word("filePath"))
+}
+
+/// A directory is listed instead. Only the workspace knows that it is one.
+fn list_directory(answered: &Answered<'_>) -> Result<Option<NativeCall>, EnterFault> {
+    let is_directory = answered.reply.error.as_ref().is_some_and(|error| error.code == ErrorCode::NotAFile);
+    let call = || NativeCall::new("list", json!({ "path": path(answered.args, answered.memory) }));
+    Ok(is_directory.then(call))
+}
+
+pub(super) fn leave_read(returned: &mut Returned<'_>) -> ShownResult {
+    let path = returned.memory.absolute(&path(returned.args, returned.memory));
+    if !returned.field("entries").is_null() {
+        return ShownResult::ok(directory(returned, &path));
+    }
+    if !returned.field("image").is_null() {
+        return ShownResult::ok("Image read successfully");
+    }
+    let (content, total) = (returned.text("content"), returned.number("total_lines"));
+    let offset = returned.args.integer("offset").unwrap_or(1);
+    if content.is_empty() && offset > total.max(1) {
+        return ShownResult::error(format!("Offset {offset} is out of range for this file ({total} lines)"));
+    }
+    let (first, last) = (returned.number("start_line"), returned.number("end_line"));
+    let lines = match content.strip_suffix('\n').unwrap_or(content) {
+        "" if total == 0 => String::new(),
+        text => numbered(text, first, &|number, line| format!("{number}: {line}")) + "\n",
+    };
+    let end = match returned.is("has_more") {
+        true => format!("(Showing lines {first}-{last} of {total}. Use offset={} to continue.)", last + 1),
+        false => format!("(End of file - total {total} lines)"),
+    };
+    ShownResult::ok(format!("<path>{path}</path>\n<type>file</type>\n<content>\n{lines}\n{end}\n</content>"))
+}
+
+fn directory(returned: &Returned<'_>, path: &str) -> String {
+    let name = |entry: &Value| {
+        let slash = if entry["kind"] == "folder" { "/" } else { "" };
+        format!("{}{slash}\n", entry["name"].as_str().unwrap_or_default())
+    };
+    let entries = returned.list("entries");
+    let (names, count): (String, usize) = (entries.iter().map(name).collect(), entries.len());
+    let more = if returned.is("has_more") { ", and there are more" } else { "" };
+    format!("<path>{path}</path>\n<type>directory</type>\n<entries>\n{names}\n({count} entries{more})\n</entries>")
+}
+
+pub(super) fn enter_edit(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    let (old, new) = (args.word("oldString"), args.word("newString"));
+    refuse_mask(&[old, new])?;
+    if old == new {
+        return Err(ToolError::invalid_args("oldString and newString must be different.").into());
+    }
+    let path = path(args, memory);
+    if old.is_empty() {
+        // An empty text to replace means a new file.
+        return Ok(look_first(&path, write_new));
+    }
+    let call = json!({ "path": path, "find": old, "replace": new, "all": args.is("replaceAll") });
+    Ok(NativeCall::new("edit", call))
+}
+
+fn write_new(answered: &Answered<'_>) -> Result<Option<NativeCall>, EnterFault> {
+    let exists = ToolError::invalid_args("There is a file already, so `oldString` can't be empty.")
+        .with_hint("Give the text to replace, or use `write` to replace all of the file.");
+    write_if_missing(answered, answered.args.word("filePath"), answered.args.word("newString"), exists.into())
+}
+
+pub(super) fn leave_edit(returned: &mut Returned<'_>) -> ShownResult {
+    let note = returned.text("note");
+    ShownResult::ok(if note.is_empty() {
+        "Edit applied successfully.".to_owned()
+    } else {
+        format!("Edit applied successfully.\n{note}")
+    })
+}
+
+pub(super) fn enter_write(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    refuse_mask(&[args.word("content")])?;
+    let call = json!({ "path": path(args, memory), "content": args.word("content"), "mode": "overwrite" });
+    Ok(NativeCall::new("write", call))
+}
+
+pub(super) fn leave_write(_: &mut Returned<'_>) -> ShownResult {
+    ShownResult::ok("Wrote file successfully.")
+}
+
+pub(super) fn enter_patch(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    apply_patch(args.word("patchText"))
+}
+
+pub(super) fn leave_patch(returned: &mut Returned<'_>) -> ShownResult {
+    ShownResult::ok(crate::codex::patched_files(returned).trim_end())
+}
