@@ -151,6 +151,13 @@ pub(crate) struct Invocation {
     pub(crate) json: bool,
 }
 
+/// The dialects that `--dialect` of a subcommand names, whichever subcommand it is.
+fn named_dialects(matches: &clap::ArgMatches) -> Vec<String> {
+    let given = matches.subcommand().and_then(|(_, matches)| matches.try_get_raw("dialect").ok().flatten());
+    let names = given.into_iter().flatten().map(|names| names.to_string_lossy().into_owned());
+    names.flat_map(|names| names.split(',').map(|name| name.trim().to_owned()).collect::<Vec<_>>()).collect()
+}
+
 impl CommandLine {
     /// Parses the command line. Prints help and usage errors, and exits the program with either.
     pub(crate) fn from_arguments() -> Self {
@@ -162,7 +169,9 @@ impl CommandLine {
             None if chat::is_possible() => command.get_matches_from(std::env::args_os().chain(["chat".into()])),
             _ => matches,
         };
-        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+        let mut parsed = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        parsed.common.policy.dialects = named_dialects(&matches);
+        parsed
     }
 
     /// Whether output is for programs.

@@ -3,6 +3,7 @@
 mod attach;
 mod chat;
 mod commands;
+mod dialect_settings;
 mod exit;
 mod output;
 mod policy_flags;

@@ -1,10 +1,13 @@
 //! The flags that shape policy for one run.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use toolgate_config::{FlagLayer, StoreUrl};
+
+use crate::dialect_settings::add_dialect_settings;
 
 /// Options that shape policy for this run. They can tighten what the files say; they loosen only what no file decides.
 #[derive(Debug, Clone, Default, Args)]
@@ -51,14 +54,17 @@ pub(crate) struct PolicyFlags {
     /// The store of `TOOLGATE_STORE`. Only from the environment: everybody can see a command line.
     #[arg(skip = std::env::var("TOOLGATE_STORE").ok().map(StoreUrl::new))]
     pub(crate) store: Option<StoreUrl>,
+    /// The dialects that `--dialect` of the subcommand names. Some come with settings of their own.
+    #[arg(skip)]
+    pub(crate) dialects: Vec<String>,
     /// The queue of `TOOLGATE_QUEUE`.
     #[arg(skip = std::env::var("TOOLGATE_QUEUE").ok())]
     pub(crate) queue: Option<String>,
 }
 
 impl PolicyFlags {
-    /// The flags as a layer of configuration.
-    pub(crate) fn layer(&self) -> Result<FlagLayer> {
+    /// The flags as a layer of configuration, for the workspace in this directory.
+    pub(crate) fn layer(&self, workspace: &Path) -> Result<FlagLayer> {
         let mut table = toml::Table::new();
         if let Some(preset) = &self.preset {
             table.insert("preset".into(), preset.clone().into());
@@ -83,6 +89,7 @@ impl PolicyFlags {
         let store: toml::Table =
             store.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into()))).collect();
         table.insert("store".into(), store.into());
+        add_dialect_settings(&self.dialects, &|name| std::env::var(name).ok(), workspace, &mut table)?;
         Ok(FlagLayer::new(table, self.words()).with_origins(self.origins()))
     }
 

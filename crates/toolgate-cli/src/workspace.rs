@@ -10,6 +10,7 @@ use toolgate_runtime::quoted;
 use toolgate_workspace::{Workspace, WorkspaceLocation, WorkspaceOptions};
 
 use crate::attach::AttachSocket;
+use crate::dialect_settings::real;
 use crate::output::errln;
 use crate::policy_flags::PolicyFlags;
 use crate::terminal::{YELLOW, paint, plain};
@@ -23,7 +24,7 @@ pub(crate) fn find_workspace(named: Option<PathBuf>, flags: &PolicyFlags) -> Res
         Some(directory) => directory,
         None => std::env::current_dir().context("the current directory can't be found")?,
     };
-    Ok(WorkspaceLocation::find(&directory, ConfigPaths::usual()?, flags.layer()?)?)
+    Ok(WorkspaceLocation::find(&directory, ConfigPaths::usual()?, flags.layer(&real(&directory))?)?)
 }
 
 /// Opens a workspace with the built-in tools.

@@ -1,14 +1,18 @@
 //! The dialects of models and clients: the same abilities in the words that each of them knows, tool definitions and tool calls in
 //! each API's own format, and the strict JSON that all of them are read as. Conversion only; nothing here depends on the gate.
 
+mod autonous;
 mod changed_lines;
 mod claude;
+mod clude;
+mod coder;
 mod codex;
 mod declarations;
 mod definitions;
 mod dialect;
 mod fence;
 mod gemini;
+mod json_result;
 mod matches;
 mod memory;
 mod nearest;
@@ -20,11 +24,15 @@ mod parameter;
 mod questions;
 mod redaction;
 mod shell;
+mod skills;
 pub mod strict_json;
 mod todos;
 mod tool_call;
 
+pub use autonous::AUTONOUS;
 pub use claude::{CLAUDE, CLAUDE_2_0};
+pub use clude::{CLUDE, decision as clude_decision};
+pub use coder::CODER;
 pub use codex::{CODEX, CODEX_2026_01};
 pub use definitions::{DefinitionFormat, definition};
 pub use dialect::{
@@ -36,10 +44,12 @@ pub use memory::DialectMemory;
 pub use neutral::{NeutralAnswer, neutral_instructions, parse_neutral};
 pub use opencode::OPENCODE;
 pub use parameter::{ANY_INTEGER, ArgumentError, Arguments, Parameter, ParameterKind, schema};
+pub use skills::SKILLS;
 pub use tool_call::{MOST_ARGUMENT_BYTES, ToolCall, ToolCallKind, too_long};
 
 /// Every dialect but the native one, which needs no mapping.
-pub static DIALECTS: &[&Dialect] = &[&CLAUDE, &CLAUDE_2_0, &CODEX, &CODEX_2026_01, &GEMINI, &OPENCODE];
+pub static DIALECTS: &[&Dialect] =
+    &[&CLAUDE, &CLAUDE_2_0, &CODEX, &CODEX_2026_01, &GEMINI, &OPENCODE, &CLUDE, &SKILLS, &CODER, &AUTONOUS];
 
 /// The dialect of this name.
 pub fn dialect(name: &str) -> Option<&'static Dialect> {

@@ -210,3 +210,23 @@ fn gemini_gets_what_it_knows() {
 fn opencode_gets_what_it_knows() {
     golden::run_scripts("opencode");
 }
+
+#[test]
+fn coder_gets_what_it_knows() {
+    golden::run_scripts("coder");
+}
+
+#[test]
+fn clude_gets_what_it_knows() {
+    golden::run_scripts("clude");
+}
+
+#[test]
+fn skills_gets_what_it_knows() {
+    golden::run_scripts("skills");
+}
+
+#[test]
+fn autonous_gets_what_it_knows() {
+    golden::run_scripts("autonous");
+}

@@ -7,7 +7,7 @@ use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult, not_here};
 use crate::memory::DialectMemory;
 use crate::parameter::ParameterKind::Text;
 use crate::parameter::{Arguments, Parameter};
-use crate::shell::{changed_directory, command_notes, seconds};
+use crate::shell::{MOST_WAIT_MS, changed_directory, command_notes, seconds};
 
 /// Milliseconds that a command may take where the model says nothing.
 const DEFAULT_TIMEOUT: i64 = 120_000;
@@ -36,7 +36,13 @@ pub(super) fn enter_bash(args: &Arguments, memory: &DialectMemory) -> Result<Nat
     let timeout = (!background || args.integer("timeout").is_some()).then(|| seconds(timeout));
     let mut native = NativeCall::new(
         "shell",
-        json!({ "command": args.word("command"), "workdir": workdir, "timeout_seconds": timeout, "background": background }),
+        json!({
+            "command": args.word("command"),
+            "workdir": workdir,
+            "timeout_seconds": timeout,
+            "background": background,
+            "yield_ms": (!background).then_some(MOST_WAIT_MS),
+        }),
     );
     native.justification = args.text("description").map(str::to_owned);
     if args.is("dangerouslyDisableSandbox") {

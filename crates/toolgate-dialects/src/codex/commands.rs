@@ -7,7 +7,7 @@ use super::exec_output::{chunk, noted_output, wall_time};
 use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
 use crate::memory::DialectMemory;
 use crate::parameter::Arguments;
-use crate::shell::{command_line, seconds};
+use crate::shell::{MOST_WAIT_MS, command_line, seconds};
 
 /// Milliseconds that a call waits for a command where the model says nothing.
 const DEFAULT_YIELD: i64 = 10_000;
@@ -115,7 +115,9 @@ pub(super) fn enter_shell_command(args: &Arguments, memory: &DialectMemory) -> R
 /// A command that is waited for.
 fn to_its_end(command: String, args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
     let limit = args.integer("timeout_ms").map(seconds);
-    let call = json!({ "command": command, "workdir": workdir(args, memory), "timeout_seconds": limit });
+    let call = json!({
+        "command": command, "workdir": workdir(args, memory), "timeout_seconds": limit, "yield_ms": MOST_WAIT_MS,
+    });
     Ok(with_rights(NativeCall::new("shell", call), args))
 }
 

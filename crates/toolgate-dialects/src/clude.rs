@@ -1,0 +1,80 @@
+//! `clude`: the tool protocol of the clude design. Every result is one `ToolCallResult`: `tool_call_id`, `ok`, `payload`, `error`,
+//! `artifacts`, `duration_ms`. The payload is the native tool's own.
+
+mod result;
+mod tools;
+
+use crate::dialect::{Dialect, DialectTool, ResultFormat};
+use crate::parameter::ParameterKind::{Boolean, Choice, Integer, Text, Texts};
+use crate::parameter::{ANY_INTEGER, Parameter};
+
+pub use result::decision;
+
+/// The clude design.
+pub static CLUDE: Dialect = Dialect {
+    unavailable: UNAVAILABLE,
+    format: ResultFormat::Json,
+    ..Dialect::new("clude", "the design of clude's tool protocol", TOOLS, result::failure)
+};
+
+const PATH: Parameter = Parameter::required("path", Text, "The path, relative to the workspace");
+const LIST: &[Parameter] = &[PATH, Parameter::optional("ignore_globs", Texts, "Globs to leave out")];
+const GLOB: &[Parameter] = &[
+    Parameter::required("glob_pattern", Text, "A glob, such as **/*.py"),
+    Parameter::optional("target_directory", Text, "Where to look; the workspace if left out"),
+];
+const READ: &[Parameter] = &[
+    PATH,
+    Parameter::optional("offset", ANY_INTEGER, "The line to start at, from 1"),
+    Parameter::optional("limit", Integer(1, i64::MAX), "How many lines to read"),
+];
+const PATCH: &[Parameter] =
+    &[Parameter::required("patch_text", Text, "A unified diff, or `*** Begin Patch` … `*** End Patch`")];
+const DELETE: &[Parameter] = &[PATH];
+const GREP: &[Parameter] = &[
+    Parameter::required("pattern", Text, "A regular expression"),
+    Parameter::optional("path", Text, "Where to search; the workspace if left out"),
+    Parameter::optional("glob", Text, "Which files"),
+    Parameter::optional("multiline", Boolean, "Let a match span lines"),
+    Parameter::optional("head_limit", Integer(1, i64::MAX), "How many matches to show"),
+    Parameter::optional("-i", Boolean, "Ignore case"),
+];
+const RUN: &[Parameter] = &[
+    Parameter::required("command", Text, "The command"),
+    Parameter::required("is_background", Boolean, "Start it and go on"),
+];
+const DISPLAY: &[Parameter] = &[
+    Parameter::required("content", Text, "What to show, in Markdown"),
+    Parameter::optional("level", Choice(&["info", "success", "warning", "error", "progress"]), "info if left out"),
+    Parameter::optional("title", Text, "A heading"),
+    Parameter::optional("thought", Text, "The reasoning"),
+    Parameter::optional("evidence", Texts, "Files, lines, commands"),
+];
+const MEMORY: &[Parameter] = &[
+    Parameter::required("action", Choice(&["create", "update", "delete"]), "What to do"),
+    Parameter::optional("title", Text, "A heading"),
+    Parameter::optional("knowledge_to_store", Text, "What to remember"),
+    Parameter::optional("existing_knowledge_id", Text, "The entry to update or delete"),
+];
+
+static TOOLS: &[DialectTool] = &[
+    DialectTool::new("list_dir", "list", "Lists a directory.", LIST, tools::enter_list, result::leave),
+    DialectTool::new("glob_file_search", "find", "Finds files by name.", GLOB, tools::enter_glob, result::leave),
+    DialectTool::new("read_file", "read", "Reads a file.", READ, tools::enter_read, result::leave),
+    DialectTool::new("apply_patch", "patch", "Changes files by a patch.", PATCH, tools::enter_patch, result::leave),
+    DialectTool::new("delete_file", "delete", "Deletes a file.", DELETE, tools::enter_delete, result::leave),
+    DialectTool::new("grep", "grep", "Searches the content of files.", GREP, tools::enter_grep, result::leave),
+    DialectTool::new("run_terminal_cmd", "shell", RUN_ABOUT, RUN, tools::enter_run, result::leave),
+    DialectTool::new("display", "display", DISPLAY_ABOUT, DISPLAY, tools::enter_display, result::leave),
+    DialectTool::new("update_memory", "memory", MEMORY_ABOUT, MEMORY, tools::enter_memory, result::leave),
+];
+
+const UNAVAILABLE: &[(&str, &str)] = &[
+    ("codebase_search", "there is no index of meanings. Use `grep` with words that the code would have."),
+    ("read_lints", "there are no language servers. Run the project's own linter with `run_terminal_cmd`."),
+];
+
+const RUN_ABOUT: &str = "Runs a command, confined to the workspace.";
+const DISPLAY_ABOUT: &str =
+    "Shows the person progress, a finding or an explanation. Call it at the start of each step of longer work.";
+const MEMORY_ABOUT: &str = "Remembers facts beyond this run.";

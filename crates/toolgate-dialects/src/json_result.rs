@@ -1,0 +1,41 @@
+//! Results that are one JSON object, for dialects that show nothing else.
+
+use serde_json::{Map, Value};
+
+use crate::dialect::{EnterFault, FailedCall, Returned, ShownResult};
+use crate::parameter::ArgumentError;
+
+/// The result of this object. One whose `ok` isn't true is marked as an error.
+pub(crate) fn object(object: Value) -> ShownResult {
+    ShownResult { is_error: object["ok"] != true, text: object.to_string() }
+}
+
+/// These fields of the payload, as they are.
+pub(crate) fn fields(returned: &Returned<'_>, names: &[&str]) -> Map<String, Value> {
+    names.iter().map(|name| ((*name).to_owned(), returned.field(name).clone())).collect()
+}
+
+/// What is wrong with a call, in plain words, without a hint.
+pub(crate) fn message(failed: &FailedCall<'_>) -> String {
+    match failed.fault {
+        EnterFault::UnknownTool => format!("unknown tool: {}", failed.tool),
+        EnterFault::Arguments(faults) => faults.iter().map(fault).collect::<Vec<_>>().join("; "),
+        EnterFault::Refused(error) => error.message.clone(),
+    }
+}
+
+fn fault(fault: &ArgumentError) -> String {
+    match fault {
+        ArgumentError::Missing { at } => format!("`{at}` is missing"),
+        ArgumentError::Unexpected { at } => format!("`{at}` isn't an argument of this tool"),
+        ArgumentError::Wrong { at, expected, given } => format!("`{at}` is {given}, expected {expected}"),
+    }
+}
+
+/// What to do next, if something is known.
+pub(crate) fn hint<'a>(failed: &'a FailedCall<'_>) -> Option<&'a str> {
+    match failed.fault {
+        EnterFault::Refused(error) => error.hint.as_deref(),
+        _ => None,
+    }
+}
