@@ -1,9 +1,11 @@
 //! An agent as a front end uses it: a model, a gate, a session and limits; give it a task, get an outcome.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use toolgate_contract::CancellationToken;
+use toolgate_dialects::{DialectSet, DialectState};
 use toolgate_runtime::{Gate, Session};
 
 use crate::agent_loop::{AgentLoop, AgentRole};
@@ -53,6 +55,8 @@ pub(crate) struct TaskContext {
     pub(crate) workspace_instructions: Option<String>,
     /// What is worth knowing at the start, each a paragraph.
     pub(crate) facts: Vec<String>,
+    /// The dialects in which models are spoken to, as a new conversation begins.
+    pub(crate) dialects: DialectState,
     /// How many agents were started so far.
     pub(crate) started: AtomicU32,
 }
@@ -70,6 +74,7 @@ impl Agent {
             kinds: AgentDefinition::built_in(),
             workspace_instructions: None,
             facts: Vec::new(),
+            dialects: DialectState::new(DialectSet::default(), ""),
             started: AtomicU32::new(0),
         };
         Self { context, session, messages: Arc::default(), past: None }
@@ -130,6 +135,13 @@ impl Agent {
         self
     }
 
+    /// Sets the dialects in which the model is spoken to, in the workspace of this directory.
+    #[must_use]
+    pub fn speaking(mut self, dialects: DialectSet, workspace: &Path) -> Self {
+        self.context.dialects = DialectState::new(dialects, workspace.display().to_string());
+        self
+    }
+
     /// Works on a task until there is an answer, a limit is reached, or the task is cancelled. The limits count from
     /// now.
     pub async fn work(mut self, task: &str, cancel: CancellationToken) -> AgentOutcome {
@@ -163,6 +175,7 @@ impl TaskContext {
             kinds: self.kinds.clone(),
             workspace_instructions: self.workspace_instructions.clone(),
             facts: self.facts.clone(),
+            dialects: self.dialects.clone(),
             started: AtomicU32::new(0),
         }
     }

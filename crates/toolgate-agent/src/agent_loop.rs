@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use toolgate_contract::{
-    Call, CancellationToken, Declaration, Event, EventPayload, FinishReason, MessageOrigin, ModelCall, Reply,
-    TokenUsage, counted,
+    Call, CancellationToken, Declaration, Event, EventPayload, FinishReason, MessageOrigin, ModelCall, TokenUsage, counted,
 };
 use toolgate_runtime::Session;
+use toolgate_workspace::{DialectReply, DialectSession};
 
 use crate::agent::TaskContext;
 use crate::conversation::Conversation;
@@ -25,7 +25,7 @@ use crate::model::{ConversationEntry, ModelAnswer};
 use crate::observation::observation;
 use crate::outcome::AgentOutcome;
 use crate::past_conversation::{PastConversation, shape_name};
-use crate::prompt;
+use crate::prompt::{self, OtherAgents};
 use crate::subagents::Subagents;
 use crate::text_sink::AgentIdentity;
 
@@ -46,6 +46,7 @@ pub(crate) struct AgentLoop {
     inbox: Arc<MessageQueue>,
     system: String,
     tools: Vec<Declaration>,
+    dialects: DialectSession,
     conversation: Conversation,
     progress: LoopDetector,
     began: Instant,
@@ -85,14 +86,12 @@ impl AgentLoop {
         session.agents = None;
         let subagents = Arc::new(Subagents::new(Arc::clone(&context), session.clone(), role.depth, cancel.clone()));
         session.agents = Some(Arc::clone(&subagents) as _);
-        let tools: Vec<Declaration> = context.gate.listed_for_models(&session.ceilings()).cloned().collect();
-        let is_subagent = role.parent.is_some();
-        let can_start = role.depth < context.controls.depth && tools.iter().any(|tool| tool.name == "task");
-        let others = if can_start { context.kinds.as_slice() } else { &[] };
+        let tools = context.dialects.set().declarations(context.gate.listed_for_models(&session.ceilings()));
+        let starters = if role.depth < context.controls.depth { starters(&context, &tools) } else { Vec::new() };
         let system = prompt::instructions(
             &role.kind,
-            is_subagent,
-            others,
+            role.parent.is_some(),
+            &OtherAgents { kinds: &context.kinds, starters: &starters },
             context.workspace_instructions.as_deref(),
             &context.facts,
         );
@@ -100,6 +99,7 @@ impl AgentLoop {
         Self {
             id: format!("agent_{}", context.gate.clock().id().simple()),
             conversation: Conversation::new(context.controls.context, fixed),
+            dialects: DialectSession::resume(context.dialects.clone()),
             context,
             role,
             session,
@@ -122,6 +122,10 @@ impl AgentLoop {
         self.inbox = inbox;
         if let Some(past) = past {
             self.continues = Some(past.agent.clone());
+            let now = self.context.dialects.clone();
+            if let Some(before) = past.dialects.clone().filter(|before| before.set() == now.set()) {
+                self.dialects = DialectSession::resume(now.going_on_from(before));
+            }
             self.conversation.restore(past);
         }
         self
@@ -204,6 +208,7 @@ impl AgentLoop {
             objective: self.redacted(task),
             parent: self.role.parent.clone(),
             continues: self.continues.clone(),
+            dialect: self.dialects.names(),
         })
     }
 
@@ -277,11 +282,15 @@ impl AgentLoop {
     }
 
     /// Adds the results of the calls, and ends the work when the agent repeats itself.
-    fn record_results(&mut self, answer: ModelAnswer, replies: &[Reply]) -> Result<(), EarlyStop> {
-        let times = self.progress.turn(&answer.calls, replies);
+    fn record_results(&mut self, answer: ModelAnswer, replies: &[DialectReply]) -> Result<(), EarlyStop> {
+        let times = self.progress.turn(&answer.calls, replies.iter().map(|made| &made.reply));
         let (artifacts, redactor) = (self.session.artifacts.as_ref(), self.context.gate.redactor());
         let observed = answer.calls.iter().zip(replies);
-        let observed = observed.map(|(call, reply)| observation(call, reply, artifacts, redactor)).collect();
+        let observed = observed.map(|(call, made)| {
+            let DialectReply { shown, reply } = made;
+            observation(call, shown.as_ref(), reply, artifacts, redactor)
+        });
+        let observed = observed.collect();
         let names: Vec<&str> = answer.calls.iter().map(|call| call.name.as_str()).collect();
         let names = names.join(", ");
         self.conversation.push(ConversationEntry::Answered(answer));
@@ -313,7 +322,8 @@ impl AgentLoop {
         if let (Err(unrecorded), true) = (self.record(ended), finish == FinishReason::Answered) {
             (finish, summary) = (unrecorded.finish, unrecorded.why);
         }
-        let past = PastConversation::of(&self.id, self.context.model.name(), self.conversation);
+        let dialects = self.dialects.names().map(|_| self.dialects.state());
+        let past = PastConversation::of(&self.id, self.context.model.name(), self.conversation, dialects);
         (AgentOutcome { id: self.id, finish, summary, turns, tokens, duration }, past)
     }
 
@@ -361,6 +371,13 @@ fn parse_answer(mut answer: ModelAnswer) -> ParsedAnswer {
         (false, false) => return ParsedAnswer::Final(answer),
     };
     ParsedAnswer::Fault(answer, reason.into())
+}
+
+/// The tools that start other agents, among those that this agent has.
+fn starters(context: &TaskContext, tools: &[Declaration]) -> Vec<String> {
+    let dialects = context.dialects.set();
+    let names = ["task", "agents"].into_iter().flat_map(|native| dialects.names_for(native));
+    names.filter(|name| tools.iter().any(|tool| tool.name == *name)).map(str::to_owned).collect()
 }
 
 fn cancelled() -> EarlyStop {

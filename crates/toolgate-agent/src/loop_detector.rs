@@ -17,7 +17,7 @@ pub(crate) struct LoopDetector {
 
 impl LoopDetector {
     /// Remembers a turn; returns how often the same turn occurred recently, this one included.
-    pub(crate) fn turn(&mut self, calls: &[ToolCall], replies: &[Reply]) -> u32 {
+    pub(crate) fn turn<'a>(&mut self, calls: &[ToolCall], replies: impl IntoIterator<Item = &'a Reply>) -> u32 {
         let print = fingerprint(calls, replies);
         if self.turns.len() == REMEMBERED {
             self.turns.pop_front();
@@ -27,7 +27,7 @@ impl LoopDetector {
     }
 }
 
-fn fingerprint(calls: &[ToolCall], replies: &[Reply]) -> u64 {
+fn fingerprint<'a>(calls: &[ToolCall], replies: impl IntoIterator<Item = &'a Reply>) -> u64 {
     let mut hasher = DefaultHasher::new();
     for (call, reply) in calls.iter().zip(replies) {
         call.name.hash(&mut hasher);

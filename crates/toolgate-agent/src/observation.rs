@@ -7,8 +7,8 @@ use std::io::Read;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use toolgate_contract::{ArtifactRef, Artifacts, Reply, ToolError, counted};
-use toolgate_dialects::ToolCall;
+use toolgate_contract::{ArtifactRef, Artifacts, Reply, ToolError, Truncated, counted};
+use toolgate_dialects::{ShownResult, ToolCall};
 use toolgate_redact::Redactor;
 
 use crate::model::{InlineImage, Observation};
@@ -20,9 +20,10 @@ const MAX_IMAGE_BYTES: u64 = 3_750_000;
 /// The longest reply that a model is shown, in bytes. The gate's own limits are lower; this one is a safeguard.
 const MAX_REPLY_BYTES: usize = 120_000;
 
-/// The result of a call, for the model that asked for it.
+/// The result of a call, for the model that asked for it: as its dialect shows it, or natively.
 pub(crate) fn observation(
     call: &ToolCall,
+    shown: Option<&ShownResult>,
     reply: &Reply,
     artifacts: &dyn Artifacts,
     redactor: &Redactor,
@@ -31,8 +32,8 @@ pub(crate) fn observation(
         id: call.id.clone(),
         shape: call.shape,
         name: call.name.clone(),
-        text: as_text(reply),
-        ok: reply.ok,
+        text: shown.map_or_else(|| as_text(reply), |shown| shown_text(shown, reply)),
+        ok: shown.map_or(reply.ok, |shown| !shown.is_error),
         artifact: None,
         images: reply.artifacts.refs.iter().filter_map(|stored| image(stored, artifacts, redactor)).collect(),
     }
@@ -53,13 +54,26 @@ fn image(stored: &ArtifactRef, artifacts: &dyn Artifacts, redactor: &Redactor) -
     Some(InlineImage { mime: stored.mime.clone(), data: STANDARD.encode(bytes) })
 }
 
+/// What a dialect shows, with the notes that it doesn't have yet.
+fn shown_text(shown: &ShownResult, reply: &Reply) -> String {
+    let is_named = |cut: &Truncated| cut.artifact.as_ref().is_some_and(|artifact| shown.text.contains(artifact));
+    let mut rest = reply.clone();
+    // Cursors are arguments of native tools, and a dialect says in its own way that there is more.
+    rest.truncated = rest.truncated.filter(|cut| !is_named(cut)).map(|cut| Truncated { next_cursor: None, ..cut });
+    with_notes(shown.text.clone(), &rest)
+}
+
 /// A reply as text.
 fn as_text(reply: &Reply) -> String {
-    let mut text = match (&reply.error, &reply.payload) {
+    let text = match (&reply.error, &reply.payload) {
         (Some(error), _) => error_text(error),
         (None, Some(payload)) => payload_text(payload),
         (None, None) => "done".into(),
     };
+    with_notes(text, reply)
+}
+
+fn with_notes(mut text: String, reply: &Reply) -> String {
     if text.len() > MAX_REPLY_BYTES {
         let cut = text.floor_char_boundary(MAX_REPLY_BYTES);
         let missing = text.len() - cut;
@@ -128,7 +142,7 @@ fn notes(reply: &Reply) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use toolgate_contract::{Enforced, ErrorCode, ReplyArtifacts, Truncated};
+    use toolgate_contract::{Enforced, ErrorCode, ReplyArtifacts};
 
     use super::*;
 

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use toolgate_contract::{Artifacts, Event, EventPayload, FinishReason, ModelCall, Reply};
-use toolgate_dialects::{ToolCall, ToolCallKind};
+use toolgate_dialects::{AskedCall, DialectSet, DialectState, ShownResult, ToolCall, ToolCallKind, asked_id, step_id};
 use toolgate_redact::Redactor;
 
 use crate::conversation::{Conversation, mask};
@@ -27,6 +27,8 @@ pub struct PastConversation {
     pub answers: u64,
     /// How the last work ended; none if its process was killed.
     pub finish: Option<FinishReason>,
+    /// What was said in dialects, if the model was spoken to in one.
+    pub dialects: Option<DialectState>,
 }
 
 /// Why a conversation can't be continued.
@@ -42,10 +44,10 @@ pub enum ResumeError {
 
 impl PastConversation {
     /// The conversation of an agent that has ended.
-    pub(crate) fn of(agent: &str, model: &str, conversation: Conversation) -> Self {
+    pub(crate) fn of(agent: &str, model: &str, conversation: Conversation, dialects: Option<DialectState>) -> Self {
         let answers = conversation.answers();
         let entries = conversation.into_entries();
-        Self { agent: agent.to_owned(), model: model.to_owned(), entries, answers, finish: None }
+        Self { agent: agent.to_owned(), model: model.to_owned(), entries, answers, finish: None, dialects }
     }
 
     /// Rebuilds the conversation of a run's main agent from the run's events. Images are read from `artifacts`, and shown
@@ -94,6 +96,9 @@ struct ConversationBuilder<'a> {
     artifacts: &'a dyn Artifacts,
     redactor: &'a Redactor,
     past: Option<PastConversation>,
+    /// The directory of the workspace, and the session of the run.
+    workspace: String,
+    session: String,
     /// The last answer whose calls have no results in the conversation yet.
     open: Vec<ModelCall>,
     /// Calls of the main agent that started.
@@ -116,6 +121,8 @@ impl<'a> ConversationBuilder<'a> {
             artifacts,
             redactor,
             past: None,
+            workspace: String::new(),
+            session: String::new(),
             open: Vec::new(),
             started: HashMap::new(),
             asked: HashSet::new(),
@@ -124,11 +131,13 @@ impl<'a> ConversationBuilder<'a> {
     }
 
     fn take(&mut self, event: Event) {
-        if let (EventPayload::AgentStarted { parent: None, model, objective, continues, .. }, Some(trace)) =
-            (&event.payload, &event.trace_id)
-        {
-            self.begin(trace, model, objective, continues.as_deref());
+        if let (EventPayload::AgentStarted { parent: None, .. }, Some(trace)) = (&event.payload, &event.trace_id) {
+            self.begin(trace, &event.payload);
             return;
+        }
+        if let EventPayload::RunStarted(facts) = &event.payload {
+            self.workspace.clone_from(&facts.workspace);
+            self.session.clone_from(&facts.session);
         }
         let is_of_main = self.past.as_ref().is_some_and(|past| event.trace_id.as_ref() == Some(&past.agent));
         match event.tool_call_id {
@@ -138,18 +147,29 @@ impl<'a> ConversationBuilder<'a> {
         }
     }
 
-    fn begin(&mut self, trace: &str, model: &str, objective: &str, continues: Option<&str>) {
+    fn begin(&mut self, trace: &str, started: &EventPayload) {
+        let EventPayload::AgentStarted { model, objective, continues, dialect, .. } = started else { return };
         self.close_calls();
-        let before = self.past.take().filter(|past| continues == Some(past.agent.as_str()));
+        let before = self.past.take().filter(|past| continues.as_ref() == Some(&past.agent));
         let before = before.map(|past| past.for_model(model));
-        let (mut entries, answers) = before.map(|past| (past.entries, past.answers)).unwrap_or_default();
-        entries.push(ConversationEntry::Told(objective.to_owned()));
-        let (agent, model) = (trace.to_owned(), model.to_owned());
-        self.past = Some(PastConversation { agent, model, entries, answers, finish: None });
+        let (mut entries, answers, earlier) =
+            before.map(|past| (past.entries, past.answers, past.dialects)).unwrap_or_default();
+        entries.push(ConversationEntry::Told(objective.clone()));
+        let (agent, model) = (trace.to_owned(), model.clone());
+        let set = dialect.as_ref().and_then(|names| names.parse::<DialectSet>().ok());
+        let dialects = set.map(|set| match earlier {
+            Some(earlier) if *earlier.set() == set => earlier,
+            _ => {
+                let mut new = DialectState::new(set, self.workspace.clone());
+                new.set_session(&self.session);
+                new
+            }
+        });
+        self.past = Some(PastConversation { agent, model, entries, answers, finish: None, dialects });
     }
 
     fn take_call(&mut self, call: String, payload: EventPayload) {
-        self.is_older_record |= !self.asked.contains(&call);
+        self.is_older_record |= !self.asked.contains(&call) && !self.asked.contains(asked_id(&call));
         match payload {
             EventPayload::CallStarted { .. } => drop(self.started.entry(call).or_default()),
             EventPayload::CallCompleted(ending) => {
@@ -166,7 +186,12 @@ impl<'a> ConversationBuilder<'a> {
             }
             _ => {}
         }
-        if self.open.iter().all(|asked| self.started.get(&asked.tool_call_id).is_some_and(|call| call.reply.is_some()))
+        // In a dialect, another native call may follow.
+        if self.past.as_ref().is_none_or(|past| past.dialects.is_none())
+            && self
+                .open
+                .iter()
+                .all(|asked| self.started.get(&asked.tool_call_id).is_some_and(|call| call.reply.is_some()))
         {
             self.close_calls();
         }
@@ -231,10 +256,34 @@ impl<'a> ConversationBuilder<'a> {
 
     fn result(&mut self, asked: &ModelCall) -> Observation {
         let call = recorded_call(asked);
+        if let Some((shown, reply)) = self.said_again(asked) {
+            return observation(&call, Some(&shown), &reply, self.artifacts, self.redactor);
+        }
         match self.started.remove(&asked.tool_call_id) {
-            Some(StartedCall { reply: Some(reply), .. }) => observation(&call, &reply, self.artifacts, self.redactor),
+            Some(StartedCall { reply: Some(reply), .. }) => {
+                observation(&call, None, &reply, self.artifacts, self.redactor)
+            }
             Some(StartedCall { reply: None, changing }) => unfinished(call, &may_have_happened(&changing)),
             None => unfinished(call, NOT_STARTED),
+        }
+    }
+
+    /// What the model was shown of a call in a dialect: the recorded replies, said again. None of a native call, and where a
+    /// reply isn't on record or doesn't fit the arguments, in which secrets were replaced.
+    fn said_again(&mut self, asked: &ModelCall) -> Option<(ShownResult, Reply)> {
+        let state = self.past.as_mut()?.dialects.as_mut()?;
+        let mut spoken =
+            state.begin(&AskedCall { id: &asked.tool_call_id, tool: &asked.tool, args: &asked.args })?;
+        let mut step = 1;
+        loop {
+            let reply = self.started.get(&step_id(&asked.tool_call_id, step))?.reply.clone()?;
+            if spoken.native().is_err() && reply.ok {
+                return None;
+            }
+            if let Some(shown) = state.answer(&mut spoken, &reply) {
+                return Some((shown, reply));
+            }
+            step += 1;
         }
     }
 

@@ -19,11 +19,18 @@ const SUBAGENT: &str = "\
 Another agent sent you. It sees only your final answer, so put everything it needs into that. Nobody will answer \
 questions.";
 
-/// The instructions for an agent of this kind, which can start those in `others`.
+/// The agents that an agent can start.
+pub(crate) struct OtherAgents<'a> {
+    pub(crate) kinds: &'a [AgentDefinition],
+    /// The tools that start them; without any, none can be started.
+    pub(crate) starters: &'a [String],
+}
+
+/// The instructions for an agent of this kind, which can start others.
 pub(crate) fn instructions(
     kind: &AgentDefinition,
     is_subagent: bool,
-    others: &[AgentDefinition],
+    others: &OtherAgents<'_>,
     workspace_instructions: Option<&str>,
     facts: &[String],
 ) -> String {
@@ -31,9 +38,11 @@ pub(crate) fn instructions(
     if is_subagent {
         parts.push(SUBAGENT.to_owned());
     }
-    if !others.is_empty() {
-        let lines: Vec<String> = others.iter().map(|kind| format!("- {}: {}", kind.name, kind.description)).collect();
-        parts.push(format!("With `task` and `agents` you can start these agents:\n{}", lines.join("\n")));
+    if !others.kinds.is_empty() && !others.starters.is_empty() {
+        let starters: Vec<String> = others.starters.iter().map(|tool| format!("`{tool}`")).collect();
+        let lines: Vec<String> =
+            others.kinds.iter().map(|kind| format!("- {}: {}", kind.name, kind.description)).collect();
+        parts.push(format!("With {} you can start these agents:\n{}", starters.join(" and "), lines.join("\n")));
     }
     if !kind.instructions.is_empty() {
         parts.push(kind.instructions.clone());
@@ -53,14 +62,22 @@ mod tests {
     fn an_agent_is_told_what_it_is_whom_it_can_send_and_what_the_workspace_wants() {
         let kinds = AgentDefinition::built_in();
         let explorer = kinds.iter().find(|kind| kind.name == "explore").unwrap();
-        let text = instructions(explorer, true, &kinds, Some("Be kind."), &["Today is Monday.".into()]);
-        for words in
-            ["Another agent sent you", "You only look", "- general: ", "(AGENTS.md):\n\nBe kind.", "Today is Monday."]
-        {
+        let starters = ["task".to_owned(), "agents".to_owned()];
+        let others = OtherAgents { kinds: &kinds, starters: &starters };
+        let text = instructions(explorer, true, &others, Some("Be kind."), &["Today is Monday.".into()]);
+        for words in [
+            "Another agent sent you",
+            "With `task` and `agents` you",
+            "You only look",
+            "- general: ",
+            "(AGENTS.md):\n\nBe kind.",
+            "Today is Monday.",
+        ] {
             assert!(text.contains(words), "{words}: {text}");
         }
         let first = AgentDefinition { name: "main".into(), ..AgentDefinition::default() };
-        let text = instructions(&first, false, &[], None, &[]);
+        let nobody = OtherAgents { kinds: &kinds, starters: &[] };
+        let text = instructions(&first, false, &nobody, None, &[]);
         assert!(!text.contains("sent you") && !text.contains("you can start") && !text.contains("AGENTS.md"), "{text}");
     }
 }

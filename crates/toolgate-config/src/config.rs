@@ -55,6 +55,8 @@ pub struct Config {
     pub approvals: ApprovalsConfig,
     /// Where rows and tasks are kept.
     pub store: StoreConfig,
+    /// Which clients know the tools by other names.
+    pub dialects: DialectsConfig,
     /// The model that agents work with.
     pub model: ModelConfig,
 }
@@ -246,6 +248,14 @@ pub struct StoreConfig {
     pub queue: Option<String>,
 }
 
+/// `[dialects]`: which clients know the tools by other names.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DialectsConfig {
+    /// The dialects of MCP clients, by the name that each announces.
+    pub clients: BTreeMap<String, String>,
+}
+
 /// `[model]`: the model that agents work with, if the command line names none.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -258,6 +268,8 @@ pub struct ModelConfig {
     pub effort: Option<String>,
     /// Seconds that the model's server may send nothing.
     pub timeout_seconds: Option<u64>,
+    /// The names under which the model is given the tools.
+    pub dialect: Option<String>,
     /// The price of a million input tokens.
     pub input_price: Option<f64>,
     /// The price of a million output tokens.

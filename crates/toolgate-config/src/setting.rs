@@ -418,6 +418,7 @@ lists! {
     Vec<RuleConfig>: "`[[rules]]` tables";
     Vec<RootConfig>: "`[[roots]]` tables";
     BTreeMap<String, ToolLimitsConfig>: "`[limits.tools.NAME]` tables";
+    BTreeMap<String, String>: "table of strings";
 }
 
 /// Settings that have no default: nothing holds until a layer states them.

@@ -64,6 +64,8 @@ pub struct Settings {
     pub grant_always_days: GrantDays,
     /// Where rows and tasks are kept.
     pub store: StoreConfig,
+    /// The dialects of MCP clients, by the name that each announces.
+    pub client_dialects: BTreeMap<String, String>,
     /// The model that agents work with.
     pub model: ModelSettings,
 }
@@ -79,6 +81,8 @@ pub struct ModelSettings {
     pub effort: Option<String>,
     /// How long its server may send nothing.
     pub idle_timeout: Duration,
+    /// The names under which it is given the tools; none for the native ones.
+    pub dialect: Option<String>,
     /// The price of a million tokens, input and output; none if either is unknown.
     pub prices: Option<(f64, f64)>,
     /// What the prices are in.

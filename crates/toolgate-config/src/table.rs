@@ -158,6 +158,10 @@ settings! {
     STORE_QUEUE: Option<String> = None, "store.queue", Strongest, |config| config.store.queue.clone().map(Some),
         "Which tasks of that database are this workspace's. Without it, those of the workspace's path.";
 
+    DIALECTS_CLIENTS: BTreeMap<String, String> = BTreeMap::new(), "dialects.clients", Strongest,
+        |config| Some(config.dialects.clients.clone()).filter(|clients| !clients.is_empty()),
+        "The dialects in which MCP clients are spoken to, by the name that each announces, if `serve --dialect` names none. All others get the native tools.";
+
     MODEL_DEFAULT: Option<String> = None, "model.default", StrongestBeyondWorkspace,
         |config| config.model.default.clone().map(Some),
         "The model that agents work with, as `provider:name`, if neither `--model` nor `TOOLGATE_MODEL` names one.";
@@ -170,6 +174,9 @@ settings! {
     MODEL_TIMEOUT_SECONDS: u64 = 90, "model.timeout_seconds", StrongestBeyondWorkspace,
         |config| config.model.timeout_seconds,
         "Seconds that the model's server may send nothing before it is asked again. Raise it for models that reason in silence.";
+    MODEL_DIALECT: Option<String> = None, "model.dialect", StrongestBeyondWorkspace,
+        |config| config.model.dialect.clone().map(Some),
+        "The names under which the model is given the tools, as `toolgate dialects` lists them, if `--dialect` names none: one or several, separated by commas, or `auto` for those that it knows best. `native` if left out.";
     MODEL_INPUT_PRICE: Option<f64> = None, "model.input_price", StrongestBeyondWorkspace,
         |config| config.model.input_price.map(Some),
         "The price of a million input tokens, to show what a task costs.";

@@ -9,8 +9,9 @@ use parking_lot::{Mutex, MutexGuard};
 use toolgate_contract::CancellationToken;
 use toolgate_journal::Run;
 use toolgate_runtime::{CallRegistry, Principal, PrincipalSession, Session};
-use toolgate_workspace::RecordedSession;
+use toolgate_workspace::{DialectSession, RecordedSession};
 
+use crate::shown_results::ShownResults;
 use crate::token::TokenDigest;
 
 /// One client: its session and its running calls.
@@ -21,6 +22,10 @@ pub(crate) struct HttpSession {
     pub(crate) since: Timestamp,
     /// Whether it may answer its own approvals, which the owner decides when the session begins.
     pub(crate) may_answer: bool,
+    /// The dialects that its calls are read in.
+    pub(crate) dialects: DialectSession,
+    /// What the dialects showed of its latest calls.
+    pub(crate) shown: ShownResults,
     /// Cancels everything it does.
     pub(crate) stop: CancellationToken,
     /// Its running calls, those that came by MCP included.
@@ -32,6 +37,7 @@ impl HttpSession {
         recorded: RecordedSession,
         since: Timestamp,
         may_answer: bool,
+        dialects: DialectSession,
         stop: CancellationToken,
         max_calls: usize,
     ) -> Self {
@@ -42,6 +48,8 @@ impl HttpSession {
             run,
             since,
             may_answer,
+            dialects,
+            shown: ShownResults::default(),
             stop,
             calls: Arc::new(CallRegistry::new(max_calls)),
         }

@@ -14,6 +14,7 @@ mod refusal_log;
 mod routes;
 mod server;
 mod server_state;
+mod shown_results;
 mod tls;
 mod token;
 mod write_timeout;

@@ -65,10 +65,10 @@ fn server_operations(table: &mut OperationTable<'_>) {
 
 fn call_and_run_operations(table: &mut OperationTable<'_>) {
     table
-        .add("post", "/v1/calls", "Call a tool. The owner may name a session with `X-Toolgate-Session`.", 200)
+        .add("post", "/v1/calls", CALL, 200)
         .takes::<Call>()
         .asks::<schemas::CallQuery>()
-        .answer_as::<Reply>()
+        .answer_as::<schemas::CallAnswer>()
         .or_answer::<schemas::AcceptedCall>(202);
     let show =
         "A call of the session: whether it runs, or its reply. `Location` of a call that isn't waited for leads here.";
@@ -89,6 +89,10 @@ fn call_and_run_operations(table: &mut OperationTable<'_>) {
     }));
     table.get("/v1/runs/{id}/events", EVENTS, 200, page).asks::<schemas::EventsQuery>();
 }
+
+/// The description of a call.
+const CALL: &str =
+    "Call a tool, in the session's dialects if it has some. The owner may name a session with `X-Toolgate-Session`.";
 
 /// The description of the events of a run.
 const EVENTS: &str = "The events of a run: a page of JSON, or with `Accept: text/event-stream` all of them live, from the one \

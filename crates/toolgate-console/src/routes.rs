@@ -32,7 +32,7 @@ use crate::server_state::ServerState;
 pub(crate) mod schemas {
     pub(crate) use super::approvals::{ApprovalAnswerBody, ApprovalList, ApprovalView};
     pub(crate) use super::artifacts::ArtifactQuery;
-    pub(crate) use super::calls::{AcceptedCall, CallQuery, CallView};
+    pub(crate) use super::calls::{AcceptedCall, CallAnswer, CallQuery, CallView};
     pub(crate) use super::changes::ChangesQuery;
     pub(crate) use super::events::EventsQuery;
     pub(crate) use super::grants::GrantList;

@@ -6,10 +6,11 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
-use toolgate_contract::{Call, CancellationToken, ErrorCode, Reply, ToolError, counted};
+use toolgate_contract::{Call, CancellationToken, ErrorCode, ToolError, counted};
+use toolgate_dialects::DialectSet;
 use toolgate_journal::{EventStore, JournalError, new_token};
 use toolgate_runtime::Ceiling;
-use toolgate_workspace::{RecordedSession, RunChoice, Workspace};
+use toolgate_workspace::{DialectReply, DialectSession, RecordedSession, RunChoice, Workspace};
 
 use crate::artifact_verdicts::ArtifactVerdicts;
 use crate::authenticator::AllowedOrigins;
@@ -57,7 +58,8 @@ impl ServerState {
         let store = workspace.stores.store()?;
         let recorded = begin_session(&workspace, OWNER_SESSION)?;
         let now = workspace.clock.now();
-        let owner = HttpSession::new(recorded, now, true, stop.child_token(), limits.calls_per_session);
+        let dialects = DialectSession::new(DialectSet::default(), &workspace.directory);
+        let owner = HttpSession::new(recorded, now, true, dialects, stop.child_token(), limits.calls_per_session);
         Ok(Self {
             store,
             allowed_origins,
@@ -105,6 +107,7 @@ impl ServerState {
         if id == OWNER_SESSION || self.clients.of_session(&id).is_some() {
             return Err(taken());
         }
+        let dialects = self.dialects(wanted.dialect.as_deref())?;
         let mut recorded = begin_session(&self.workspace, &id)?;
         if let Some(tools) = wanted.tools {
             recorded.session.ceilings.push(Ceiling { source: format!("session {id}"), tools });
@@ -115,7 +118,7 @@ impl ServerState {
         let token = Token::new(new_token().map_err(|error| Problem::internal(error.to_string()))?);
         let since = self.workspace.clock.now();
         let (stop, max_calls) = (self.stop.child_token(), self.limits.calls_per_session);
-        let client = Arc::new(HttpSession::new(recorded, since, wanted.may_answer, stop, max_calls));
+        let client = Arc::new(HttpSession::new(recorded, since, wanted.may_answer, dialects, stop, max_calls));
         match self.clients.admit(token.digest(), Arc::clone(&client)) {
             true => Ok((client, token)),
             false => {
@@ -125,20 +128,40 @@ impl ServerState {
         }
     }
 
+    /// The dialects that a new session is to be spoken to in.
+    fn dialects(&self, names: Option<&str>) -> Result<DialectSession, Problem> {
+        let set = names.map_or_else(|| Ok(DialectSet::default()), str::parse);
+        let set = set.and_then(|set: DialectSet| set.beside(self.workspace.gate.declarations()));
+        let set = set.map_err(|error| Problem::invalid(format!("`dialect`: {error}.")))?;
+        Ok(DialectSession::new(set, &self.workspace.directory))
+    }
+
     /// Begins a call of a client, within the limits. The call runs in a task of its own, so that its end is recorded
     /// whatever becomes of the request.
-    pub(crate) fn begin(self: &Arc<Self>, client: &Arc<HttpSession>, call: Call) -> Result<SpawnedCall, Problem> {
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        client: &Arc<HttpSession>,
+        call: Call,
+        is_native: bool,
+    ) -> Result<SpawnedCall, Problem> {
         let permit = self.permit()?;
         let id = call.tool_call_id.clone();
         let cancel = client.stop.child_token();
         let registered = client.calls.register(&id, &cancel)?;
         let (state, client, cancelled) = (Arc::clone(self), Arc::clone(client), cancel.clone());
         let task = self.running.spawn(async move {
-            let tool = call.name.clone();
-            let reply = state.workspace.gate.perform(call, &client.session, cancelled).await;
-            state.metrics.call(state.known_tool(&tool), &reply);
+            let (id, tool) = (call.tool_call_id.clone(), call.name.clone());
+            let (gate, session) = (&state.workspace.gate, &client.session);
+            let made = match is_native {
+                true => DialectReply { reply: gate.perform(call, session, cancelled).await, shown: None },
+                false => client.dialects.perform(call, gate, session, cancelled).await,
+            };
+            state.metrics.call(state.known_tool(&client.dialects, &tool), &made.reply);
+            if let Some(shown) = &made.shown {
+                client.shown.keep(id, shown.clone().into());
+            }
             drop((registered, permit));
-            reply
+            made
         });
         Ok(SpawnedCall { id, cancel, task })
     }
@@ -154,7 +177,9 @@ impl ServerState {
     }
 
     /// A tool's name as a metric's label: only names that exist, so that clients can't create labels.
-    fn known_tool(&self, name: &str) -> String {
+    fn known_tool(&self, dialects: &DialectSession, name: &str) -> String {
+        let state = dialects.state();
+        let name = state.set().native_name(name);
         let is_known = self.workspace.gate.declarations().any(|tool| tool.name == name);
         if is_known { name.to_owned() } else { "unknown".into() }
     }
@@ -210,12 +235,12 @@ fn session_of(workspace: &Workspace, run: &str) -> Result<Option<String>, Proble
 pub(crate) struct SpawnedCall {
     pub(crate) id: String,
     cancel: CancellationToken,
-    task: tokio::task::JoinHandle<Reply>,
+    task: tokio::task::JoinHandle<DialectReply>,
 }
 
 impl SpawnedCall {
     /// Waits for the reply. Dropping this earlier, because the client disconnected, cancels the call.
-    pub(crate) async fn reply(self) -> Result<Reply, Problem> {
+    pub(crate) async fn reply(self) -> Result<DialectReply, Problem> {
         let cancel_on_disconnect = self.cancel.drop_guard();
         let reply = self.task.await;
         cancel_on_disconnect.disarm();

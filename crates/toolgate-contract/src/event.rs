@@ -229,6 +229,9 @@ pub enum EventPayload {
         /// The agent of the same run whose conversation it continues.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         continues: Option<String>,
+        /// The dialects in which the model is spoken to; none for the native tools.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        dialect: Option<String>,
     },
     /// An agent's work ended.
     #[serde(rename = "agent.ended")]

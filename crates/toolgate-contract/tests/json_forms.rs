@@ -225,6 +225,7 @@ fn every_event_reads_back_as_it_was_written() {
             objective: "look".into(),
             parent: Some("c0".into()),
             continues: Some("agent_0".into()),
+            dialect: Some("claude".into()),
         },
         EventPayload::TurnStarted,
         EventPayload::ModelTold { text: "hurry".into(), by: MessageOrigin::Person },

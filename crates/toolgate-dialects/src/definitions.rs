@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use toolgate_contract::{ArgumentFormat, Declaration, Permission, Risk, SideEffect};
 
+use crate::schema_subset::{gemini_schema, strict_schema};
+
 /// The format of a tool definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DefinitionFormat {
@@ -12,55 +14,67 @@ pub enum DefinitionFormat {
     OpenAiResponses,
     /// Anthropic messages.
     Anthropic,
+    /// Gemini's function declarations.
+    Gemini,
     /// The Model Context Protocol.
     Mcp,
 }
 
-/// The declaration in this format.
+/// The declaration in this format. A tool is declared as strict only where its schema can be a strict one.
 pub fn definition(tool: &Declaration, format: DefinitionFormat) -> Value {
+    let (name, description, schema) = (&tool.name, &tool.description, tool.args_schema.as_value());
     match (format, &tool.form) {
-        (DefinitionFormat::OpenAi, ArgumentFormat::Function { strict }) => json!({
-            "type": "function",
-            "function": {
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": tool.args_schema,
+        (DefinitionFormat::OpenAi, ArgumentFormat::Function { strict }) => {
+            let (parameters, strict) = checked(schema, *strict);
+            let function =
+                json!({ "name": name, "description": description, "parameters": parameters, "strict": strict });
+            json!({ "type": "function", "function": function })
+        }
+        (DefinitionFormat::OpenAi, ArgumentFormat::Freeform { syntax, grammar, .. }) => {
+            let format = json!({ "type": "grammar", "grammar": { "syntax": syntax, "definition": grammar } });
+            json!({ "type": "custom", "custom": { "name": name, "description": description, "format": format } })
+        }
+        (DefinitionFormat::OpenAiResponses, ArgumentFormat::Function { strict }) => {
+            let (parameters, strict) = checked(schema, *strict);
+            json!({
+                "type": "function",
+                "name": name,
+                "description": description,
+                "parameters": parameters,
                 "strict": strict,
+            })
+        }
+        (DefinitionFormat::OpenAiResponses, ArgumentFormat::Freeform { syntax, grammar, .. }) => {
+            let format = json!({ "type": "grammar", "syntax": syntax, "definition": grammar });
+            json!({ "type": "custom", "name": name, "description": description, "format": format })
+        }
+        (DefinitionFormat::Anthropic, form) => {
+            let is_strict = matches!(form, ArgumentFormat::Function { strict: true });
+            let (parameters, strict) = checked(schema, is_strict);
+            let mut tool = json!({ "name": name, "description": description, "input_schema": parameters });
+            if strict {
+                tool["strict"] = true.into();
             }
-        }),
-        (DefinitionFormat::OpenAi, ArgumentFormat::Freeform { syntax, grammar, .. }) => json!({
-            "type": "custom",
-            "custom": {
-                "name": tool.name,
-                "description": tool.description,
-                "format": { "type": "grammar", "grammar": { "syntax": syntax, "definition": grammar } },
-            }
-        }),
-        (DefinitionFormat::OpenAiResponses, ArgumentFormat::Function { strict }) => json!({
-            "type": "function",
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": tool.args_schema,
-            "strict": strict,
-        }),
-        (DefinitionFormat::OpenAiResponses, ArgumentFormat::Freeform { syntax, grammar, .. }) => json!({
-            "type": "custom",
-            "name": tool.name,
-            "description": tool.description,
-            "format": { "type": "grammar", "syntax": syntax, "definition": grammar },
-        }),
-        (DefinitionFormat::Anthropic, _) => json!({
-            "name": tool.name,
-            "description": tool.description,
-            "input_schema": tool.args_schema,
-        }),
+            tool
+        }
+        (DefinitionFormat::Gemini, _) => {
+            json!({ "name": name, "description": description, "parametersJsonSchema": gemini_schema(schema) })
+        }
         (DefinitionFormat::Mcp, _) => json!({
-            "name": tool.name,
-            "description": tool.description,
-            "inputSchema": tool.args_schema,
+            "name": name,
+            "description": description,
+            "inputSchema": schema,
             "outputSchema": tool.return_schema,
             "annotations": annotations(tool),
         }),
+    }
+}
+
+/// The schema, and whether it is strict: as wished, if it can be.
+fn checked(schema: &Value, wishes_strict: bool) -> (Value, bool) {
+    match strict_schema(schema).filter(|_| wishes_strict) {
+        Some(strict) => (strict, true),
+        None => (schema.clone(), false),
     }
 }
 
@@ -127,6 +141,7 @@ mod tests {
             ("openai", DefinitionFormat::OpenAi),
             ("openai_responses", DefinitionFormat::OpenAiResponses),
             ("anthropic", DefinitionFormat::Anthropic),
+            ("gemini", DefinitionFormat::Gemini),
             ("mcp", DefinitionFormat::Mcp),
         ];
         for (name, format) in formats {

@@ -256,6 +256,13 @@ impl ShownResult {
     }
 }
 
+/// A dialect is known by its name.
+impl PartialEq for Dialect {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
 impl Dialect {
     /// A dialect with closed schemas whose results are text.
     pub const fn new(
@@ -274,6 +281,11 @@ impl Dialect {
             format: ResultFormat::Text,
             failure,
         }
+    }
+
+    /// Every name that it knows, other names included.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.tools.iter().flat_map(|tool| std::iter::once(tool.name).chain(tool.aliases.iter().copied()))
     }
 
     /// The tool of this name. Names are exact: some differ only in case.

@@ -3,6 +3,7 @@
 
 mod autonous;
 mod changed_lines;
+mod best_known;
 mod claude;
 mod clude;
 mod coder;
@@ -14,6 +15,8 @@ mod fence;
 mod gemini;
 mod json_result;
 mod matches;
+mod dialect_set;
+mod dialect_state;
 mod memory;
 mod nearest;
 mod neutral;
@@ -23,6 +26,7 @@ mod opencode;
 mod parameter;
 mod questions;
 mod redaction;
+mod schema_subset;
 mod shell;
 mod skills;
 pub mod strict_json;
@@ -30,6 +34,7 @@ mod todos;
 mod tool_call;
 
 pub use autonous::AUTONOUS;
+pub use best_known::best_known;
 pub use claude::{CLAUDE, CLAUDE_2_0};
 pub use clude::{CLUDE, decision as clude_decision};
 pub use coder::CODER;
@@ -40,6 +45,8 @@ pub use dialect::{
     NextCall, ResultFormat, Returned, ShownResult,
 };
 pub use gemini::GEMINI;
+pub use dialect_set::{DialectSet, DialectSetError, NATIVE};
+pub use dialect_state::{DialectState, SpokenCall, asked_id, step_id};
 pub use memory::DialectMemory;
 pub use neutral::{NeutralAnswer, neutral_instructions, parse_neutral};
 pub use opencode::OPENCODE;

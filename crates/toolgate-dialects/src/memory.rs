@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 /// The state of one session in one dialect.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct DialectMemory {
     /// The absolute path of the workspace.
     pub workspace: String,

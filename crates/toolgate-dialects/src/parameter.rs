@@ -136,6 +136,16 @@ pub enum ArgumentError {
     },
 }
 
+impl std::fmt::Display for ArgumentError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Missing { at } => write!(f, "`{at}` is missing"),
+            Self::Unexpected { at } => write!(f, "`{at}` is unknown"),
+            Self::Wrong { at, expected, given } => write!(f, "`{at}` is {given}, expected {expected}"),
+        }
+    }
+}
+
 /// The arguments of a call, read by the table of parameters.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Arguments(Map<String, Value>);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use toolgate_contract::{BoxFuture, Call, CancellationToken, Declaration, Event, EventPayload, RefusedRequest, Right};
+use toolgate_workspace::{DialectReply, DialectSession};
 
 use crate::call_context::{CallContext, InputRequest};
 use crate::client::Client;
@@ -14,9 +15,9 @@ use crate::json_rpc_error::JsonRpcError;
 use crate::mcp_session::McpSession;
 use crate::methods::{RequestContext, text};
 use crate::request_state::{StateBinding, digest};
-use crate::suspended_calls::{ANSWER_TIMEOUT, CallEnd, InFlightCall};
+use crate::suspended_calls::{ANSWER_TIMEOUT, InFlightCall};
 use crate::tool_result::{result, shown_result};
-use crate::tools::{REQUESTED, is_native};
+use crate::tools::REQUESTED;
 
 /// A client that sent a progress token hears of its call at least this often.
 const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -58,7 +59,9 @@ fn begin(
     let (id, cancel) = (call.tool_call_id.clone(), client.stop.child_token());
     let registered = client.principal_session.as_ref().map(|principal| principal.calls.register(&id, &cancel));
     let registered = registered.transpose().map_err(|error| JsonRpcError::busy(error.to_string()))?;
-    let end = perform(Arc::clone(client), Arc::clone(mcp_session), call, Arc::clone(&call_context), cancel.clone());
+    let dialects = client.dialect_session(&context.profile.client);
+    let making = MadeCall { call, dialects, cancel: cancel.clone() };
+    let end = perform(Arc::clone(client), Arc::clone(mcp_session), making, Arc::clone(&call_context));
     let end = Box::pin(async move {
         let _registered = registered;
         end.await
@@ -77,14 +80,20 @@ fn take_requested(args: &mut Value, tool: Option<&Declaration>) -> Result<Vec<Ri
         .map_err(|fault| JsonRpcError::invalid_params(format!("`{REQUESTED}`: {fault}.")))
 }
 
+/// A call, and what it is made with.
+struct MadeCall {
+    call: Call,
+    dialects: Arc<DialectSession>,
+    cancel: CancellationToken,
+}
+
 /// The call itself. While it runs, the client finds its context by the call's id.
 fn perform(
     client: Arc<Client>,
     mcp_session: Arc<McpSession>,
-    call: Call,
+    MadeCall { call, dialects, cancel }: MadeCall,
     call_context: Arc<CallContext>,
-    cancel: CancellationToken,
-) -> BoxFuture<'static, Option<CallEnd>> {
+) -> BoxFuture<'static, Option<DialectReply>> {
     Box::pin(async move {
         let _activity = client.activity();
         // Declared after the activity, so dropped before it: once the client is idle, nothing here holds its session.
@@ -93,7 +102,7 @@ fn perform(
         if let Some(extension) = &client.server.extension {
             extension.call_started(ClientCall::new(&call.tool_call_id, &client, &call_context));
         }
-        let performing = make(&client, &mcp_session, call, cancel);
+        let performing = dialects.perform(call, &client.server.workspace.gate, &mcp_session.session, cancel);
         tokio::pin!(performing);
         loop {
             tokio::select! {
@@ -105,19 +114,6 @@ fn perform(
             }
         }
     })
-}
-
-/// Makes the call, natively or in the dialect that the server speaks.
-async fn make(client: &Client, mcp_session: &McpSession, call: Call, cancel: CancellationToken) -> CallEnd {
-    let (workspace, session) = (&client.server.workspace, &mcp_session.session);
-    match client.dialect.as_ref().filter(|_| !is_native(&call.name)) {
-        None => CallEnd { reply: Some(workspace.gate.perform(call, session, cancel).await), shown: None },
-        Some(dialect) => {
-            let asked = (call.name.as_str(), &call.args);
-            let made = dialect.perform(asked, &call.tool_call_id, workspace, session, cancel).await;
-            CallEnd { reply: made.reply, shown: Some(made.shown) }
-        }
-    }
 }
 
 /// Follows a call until it ends or asks something.
@@ -142,7 +138,7 @@ fn ended(
     context: &RequestContext<'_>,
     mcp_session: &McpSession,
     id: &str,
-    end: Option<CallEnd>,
+    end: Option<DialectReply>,
 ) -> Result<Value, JsonRpcError> {
     let extension = context.client.server.extension.as_ref();
     if let Some(replacement) = extension.and_then(|extension| extension.call_ended(id)) {
@@ -152,15 +148,13 @@ fn ended(
         }
         return Ok(replacement);
     }
-    let lost = || JsonRpcError::internal("The call was lost.");
-    let CallEnd { reply, shown } = end.ok_or_else(lost)?;
+    let DialectReply { reply, shown } = end.ok_or_else(|| JsonRpcError::internal("The call was lost."))?;
     let artifacts = mcp_session.session.artifacts.as_ref();
     let redactor = context.client.server.workspace.gate.redactor();
-    let Some(reply) = reply else { return Ok(shown_result(&shown.ok_or_else(lost)?, None, artifacts, redactor)) };
     context.client.remember_artifacts(&reply.artifacts.refs);
     context.client.announce_changed_tools(&mcp_session.session);
     if let Some(shown) = shown {
-        return Ok(shown_result(&shown, Some(&reply), artifacts, redactor));
+        return Ok(shown_result(&shown, &reply, artifacts, redactor));
     }
     let (name, mut tools) = (context.params.get("name"), context.client.server.workspace.gate.declarations());
     let form = tools.find(|tool| name.is_some_and(|name| name == tool.name.as_str())).map(|tool| tool.result_form);

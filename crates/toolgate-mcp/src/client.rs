@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use toolgate_contract::{ArtifactRef, CancellationToken, counted};
+use toolgate_dialects::DialectSet;
 use toolgate_runtime::{Ceiling, PrincipalSession, Session};
 use toolgate_workspace::DialectSession;
 
@@ -34,8 +35,8 @@ pub(crate) struct Client {
     pub(crate) identity: ClientIdentity,
     /// The session that the client acts in, if its token stands for one.
     pub(crate) principal_session: Option<PrincipalSession>,
-    /// What was said in a dialect, if the server speaks one.
-    pub(crate) dialect: Option<DialectSession>,
+    /// What was said in each set of dialects. Without a handshake, every request may come under another name.
+    dialect_sessions: Mutex<Vec<(DialectSet, Arc<DialectSession>)>>,
     /// What a handshake negotiated; requests without a handshake bring their own profile.
     pub(crate) negotiated: OnceLock<ClientProfile>,
     /// The least severe log message that the client asked for.
@@ -64,9 +65,8 @@ impl Client {
         principal_session: Option<PrincipalSession>,
     ) -> Arc<Self> {
         let stop = principal_session.as_ref().map_or(&server.stop, |principal| &principal.stop).child_token();
-        let dialect = server.options.dialect.map(|dialect| DialectSession::new(dialect, &server.workspace.directory));
         Arc::new(Self {
-            dialect,
+            dialect_sessions: Mutex::default(),
             number: server.client_count.fetch_add(1, Ordering::Relaxed),
             server,
             identity,
@@ -108,6 +108,18 @@ impl Client {
         let new = Arc::new(new.map_err(|error| JsonRpcError::internal(error.message))?);
         *mcp_session = Some(Arc::clone(&new));
         Ok(new)
+    }
+
+    /// What was said in the dialects that the server speaks to a client of this name.
+    pub(crate) fn dialect_session(&self, name: &str) -> Arc<DialectSession> {
+        let set = self.server.options.dialects_for(name);
+        let mut sessions = self.dialect_sessions.lock();
+        if let Some((_, session)) = sessions.iter().find(|(spoken, _)| spoken == set) {
+            return Arc::clone(session);
+        }
+        let session = Arc::new(DialectSession::new(set.clone(), &self.server.workspace.directory));
+        sessions.push((set.clone(), Arc::clone(&session)));
+        session
     }
 
     /// Ends the client's calls, then its processes, then its session.

@@ -1,12 +1,13 @@
 //! One server for all clients: what they share, and how they are told that a list changed.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use toolgate_contract::CancellationToken;
-use toolgate_dialects::Dialect;
+use toolgate_dialects::DialectSet;
 
 use crate::extension::ServerExtension;
 use crate::protocol_version::ClientProfile;
@@ -28,8 +29,10 @@ pub struct McpOptions {
     pub max_requests: usize,
     /// Sets of tools that every client is held to.
     pub ceilings: Vec<Ceiling>,
-    /// The dialect that clients are spoken to in; none for the native tools.
-    pub dialect: Option<&'static Dialect>,
+    /// The dialects that every client is spoken to in, whatever it calls itself.
+    pub dialects: Option<DialectSet>,
+    /// Otherwise: the dialects for clients that announce themselves by these names. All others get the native tools.
+    pub client_dialects: BTreeMap<String, DialectSet>,
     /// Whether an outer server has checked `Host`, `Origin` and token, and says as whom a request was authenticated.
     pub is_preauthenticated: bool,
 }
@@ -41,9 +44,18 @@ impl Default for McpOptions {
             max_message_bytes: 16 * 1024 * 1024,
             max_requests: 64,
             ceilings: Vec::new(),
-            dialect: None,
+            dialects: None,
+            client_dialects: BTreeMap::new(),
             is_preauthenticated: false,
         }
+    }
+}
+
+impl McpOptions {
+    /// The dialects for a client of this name.
+    pub(crate) fn dialects_for(&self, client: &str) -> &DialectSet {
+        static NATIVE: LazyLock<DialectSet> = LazyLock::new(DialectSet::default);
+        self.dialects.as_ref().or_else(|| self.client_dialects.get(client)).unwrap_or(&NATIVE)
     }
 }
 

@@ -8,8 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
-use toolgate_contract::{BoxFuture, CancellationToken, Reply};
-use toolgate_dialects::ShownResult;
+use toolgate_contract::{BoxFuture, CancellationToken};
+use toolgate_workspace::DialectReply;
 
 use crate::call_context::{CallContext, InputRequest};
 
@@ -18,20 +18,12 @@ pub(crate) const ANSWER_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
 /// The most calls of one client that are suspended at a time.
 const MAX_SUSPENDED: usize = 64;
 
-/// How a call ended.
-pub(crate) struct CallEnd {
-    /// The reply; none if a dialect could make no native call.
-    pub(crate) reply: Option<Reply>,
-    /// What the model gets, in a dialect.
-    pub(crate) shown: Option<ShownResult>,
-}
-
 /// A running call, and what the client's next request needs to resume it.
 pub(crate) struct InFlightCall {
     /// The call's id.
     pub(crate) id: String,
     /// Comes when the call ends; none if it was lost.
-    pub(crate) end: BoxFuture<'static, Option<CallEnd>>,
+    pub(crate) end: BoxFuture<'static, Option<DialectReply>>,
     /// Questions that become part of a result.
     pub(crate) input_requests: mpsc::UnboundedReceiver<InputRequest>,
     pub(crate) context: Arc<CallContext>,

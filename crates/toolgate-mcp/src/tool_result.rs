@@ -63,19 +63,14 @@ pub(crate) fn result(
 /// What a dialect shows, as the result of `tools/call`. Images and stored output come along as they do natively.
 pub(crate) fn shown_result(
     shown: &ShownResult,
-    reply: Option<&Reply>,
+    reply: &Reply,
     artifacts: &dyn Artifacts,
     redactor: &Redactor,
 ) -> Value {
     let mut content = vec![text(shown.text.clone())];
-    let mut result = json!({ "isError": shown.is_error });
-    if let Some(reply) = reply {
-        content.extend(reply.artifacts.refs.iter().map(|artifact| stored(artifact, artifacts, redactor)));
-        content.extend(reply.redacted.then(|| text(REDACTED.into())));
-        result["_meta"] = about(reply);
-    }
-    result["content"] = content.into();
-    result
+    content.extend(reply.artifacts.refs.iter().map(|artifact| stored(artifact, artifacts, redactor)));
+    content.extend(reply.redacted.then(|| text(REDACTED.into())));
+    json!({ "isError": shown.is_error, "content": content, "_meta": about(reply) })
 }
 
 const REDACTED: &str = "Secrets were replaced by ***REDACTED***.";

@@ -17,22 +17,10 @@ pub(crate) fn list(context: &RequestContext<'_>) -> Result<Value, JsonRpcError> 
     let ceilings = context.client.ceilings();
     let offered = workspace.gate.listed_for_models(&ceilings);
     let is_structured = context.profile.is_structured();
-    let tools: Vec<Value> = match context.client.server.options.dialect {
-        None => offered.map(|tool| described(tool, is_structured)).collect(),
-        Some(dialect) => {
-            let offered: Vec<&Declaration> = offered.collect();
-            let stored = offered.iter().copied().filter(|tool| is_native(&tool.name));
-            let mut tools = dialect.declarations(offered.iter().copied());
-            tools.extend(stored.cloned());
-            tools.iter().map(|tool| described(tool, is_structured)).collect()
-        }
-    };
+    let dialects = context.client.server.options.dialects_for(&context.profile.client);
+    let tools = dialects.declarations(offered);
+    let tools: Vec<Value> = tools.iter().map(|tool| described(tool, is_structured)).collect();
     page(context, "tools", &tools)
-}
-
-/// Whether a tool has its native name in every dialect: results name what was cut by handles that only this one reads.
-pub(crate) fn is_native(tool: &str) -> bool {
-    tool == "artifact"
 }
 
 /// A tool as `tools/list` describes it.

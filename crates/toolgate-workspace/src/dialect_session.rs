@@ -4,118 +4,92 @@
 use std::path::Path;
 
 use parking_lot::Mutex;
-use serde_json::Value;
-use toolgate_contract::{Call, CancellationToken, Event, EventPayload, RefusedRequest, Reply, ToolError};
-use toolgate_dialects::{AskedCall, Dialect, DialectMemory, EnterFault, NativeCall, ShownResult};
-use toolgate_runtime::Session;
+use toolgate_contract::{Call, CancellationToken, Reply, ToolError};
+use toolgate_dialects::{AskedCall, DialectSet, DialectState, NativeCall, ShownResult, step_id};
+use toolgate_runtime::{Gate, Session};
 
-use crate::workspace::Workspace;
-
-/// What one session has said and heard in a dialect.
+/// What one session has said and heard in its dialects.
 #[derive(Debug)]
-pub struct DialectSession {
-    dialect: &'static Dialect,
-    memory: Mutex<DialectMemory>,
-}
+pub struct DialectSession(Mutex<DialectState>);
 
 /// A call that was made in a dialect.
 #[derive(Debug)]
 pub struct DialectReply {
-    /// What the model gets.
-    pub shown: ShownResult,
-    /// The native reply; none if no native call could be made of it.
-    pub reply: Option<Reply>,
+    /// What the model gets; none if the call was a native one, whose reply says everything.
+    pub shown: Option<ShownResult>,
+    /// The native reply.
+    pub reply: Reply,
 }
 
 impl DialectSession {
     /// A new session in a workspace.
-    pub fn new(dialect: &'static Dialect, workspace: &Path) -> Self {
-        Self { dialect, memory: Mutex::new(DialectMemory::new(workspace.display().to_string())) }
+    pub fn new(set: DialectSet, workspace: &Path) -> Self {
+        Self(Mutex::new(DialectState::new(set, workspace.display().to_string())))
     }
 
-    /// The dialect.
-    pub fn dialect(&self) -> &'static Dialect {
-        self.dialect
+    /// A session that goes on from an earlier state.
+    pub fn resume(state: DialectState) -> Self {
+        Self(Mutex::new(state))
     }
 
-    /// Makes a call. The ids of its native calls begin with `id`.
-    pub async fn perform(
-        &self,
-        (name, args): (&str, &Value),
-        id: &str,
-        workspace: &Workspace,
-        session: &Session,
-        cancel: CancellationToken,
-    ) -> DialectReply {
-        session.id.clone_into(&mut self.memory.lock().session);
-        let asked = AskedCall { id, tool: name, args };
-        let fail = |fault: &EnterFault| self.dialect.fail(&asked, fault, &self.memory.lock());
-        let entered = self.dialect.enter(name, args, &self.memory.lock());
-        let mut entered = match entered {
-            Ok(entered) => entered,
-            Err(fault) => {
-                let refused = self.refuse(name, &fault, workspace, session);
-                let fault = refused.err().map_or(fault, EnterFault::Refused);
-                return DialectReply { shown: fail(&fault), reply: None };
-            }
+    /// The state, to go on from later.
+    pub fn state(&self) -> DialectState {
+        self.0.lock().clone()
+    }
+
+    /// The names of the dialects; none for the native tools alone.
+    pub fn names(&self) -> Option<String> {
+        let state = self.0.lock();
+        (!state.set().is_native()).then(|| state.set().to_string())
+    }
+
+    /// Makes a call. Native calls after the first have ids of their own, made of the call's.
+    pub async fn perform(&self, call: Call, gate: &Gate, session: &Session, cancel: CancellationToken) -> DialectReply {
+        let begun = {
+            let mut state = self.0.lock();
+            state.set_session(&session.id);
+            state.begin(&AskedCall { id: &call.tool_call_id, tool: &call.name, args: &call.args })
+        };
+        let Some(mut spoken) = begun else {
+            return DialectReply { shown: None, reply: gate.perform(call, session, cancel).await };
         };
         let mut step = 1;
-        loop {
-            let call = native_call(
-                &entered.native,
-                &if step == 1 { id.to_owned() } else { format!("{id}_{step}") },
-                workspace,
-            );
-            let reply = workspace.gate.perform(call, session, cancel.clone()).await;
-            step += 1;
-            let next = self.dialect.next(&entered, &reply, &self.memory.lock());
-            match next {
-                Ok(Some(next)) => entered = next,
-                Ok(None) => {
-                    let shown = self.dialect.leave(&entered, &reply, &mut self.memory.lock());
-                    return DialectReply { shown, reply: Some(reply) };
-                }
-                Err(fault) => return DialectReply { shown: fail(&fault), reply: Some(reply) },
+        let (reply, shown) = loop {
+            let reply = match spoken.native() {
+                Ok(native) => gate.perform(native_call(&call, native, step), session, cancel.clone()).await,
+                Err(error) => gate.refuse(call.clone(), session, error),
+            };
+            let shown = self.0.lock().answer(&mut spoken, &reply);
+            match shown {
+                Some(shown) => break (reply, shown),
+                None => step += 1,
             }
-        }
+        };
+        // A first native call may have succeeded where the second one isn't made.
+        let reply = match spoken.native() {
+            Err(error) if reply.ok => Reply::refused(call.tool_call_id, error),
+            _ => reply,
+        };
+        DialectReply { shown: Some(shown), reply }
     }
 
-    /// Records a call of which no native one can be made.
-    fn refuse(
-        &self,
-        name: &str,
-        fault: &EnterFault,
-        workspace: &Workspace,
-        session: &Session,
-    ) -> Result<(), ToolError> {
-        let code = match fault {
-            EnterFault::UnknownTool => "unknown_tool",
-            EnterFault::Arguments(_) => "invalid_args",
-            EnterFault::Refused(error) => error.code.as_str(),
-        };
-        let refused = RefusedRequest {
-            door: "dialect".into(),
-            code: code.into(),
-            request: format!("{} {name}", self.dialect.name),
-            from: None,
-            unrecorded: 0,
-        };
-        let event = Event {
-            time: workspace.clock.now(),
-            run: session.run.clone(),
-            turn: session.turn,
-            trace_id: None,
-            tool_call_id: None,
-            payload: EventPayload::RequestRefused(refused),
-        };
-        session.recorder.record(&[event])
+    /// Refuses a call that couldn't be parsed, and records it.
+    pub fn refuse(&self, call: Call, gate: &Gate, session: &Session, why: ToolError) -> DialectReply {
+        let name = call.name.clone();
+        let reply = gate.refuse(call, session, why);
+        let shown = reply.error.as_ref().and_then(|error| self.0.lock().fail(&reply.tool_call_id, &name, error));
+        DialectReply { shown, reply }
     }
 }
 
-fn native_call(native: &NativeCall, id: &str, workspace: &Workspace) -> Call {
-    let mut call = Call::new(native.tool, native.args.clone(), workspace.clock.as_ref());
-    call.tool_call_id = id.to_owned();
-    call.requested_permissions.clone_from(&native.requested);
-    call.justification.clone_from(&native.justification);
+/// The native call of a step. What the front end asked for beside the arguments goes along.
+fn native_call(asked: &Call, native: &NativeCall, step: usize) -> Call {
+    let mut call = asked.clone();
+    call.tool_call_id = step_id(&asked.tool_call_id, step);
+    (call.name, call.args) = (native.tool.to_owned(), native.args.clone());
+    // A version is that of the native tool, which whoever speaks a dialect doesn't know.
+    call.version = None;
+    call.requested_permissions.extend(native.requested.iter().cloned());
+    call.justification = native.justification.clone().or(call.justification);
     call
 }

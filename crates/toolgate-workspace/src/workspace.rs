@@ -50,6 +50,8 @@ pub struct Workspace {
     pub live: LiveEvents,
     /// The owner's name, for the record.
     pub owner: String,
+    /// The dialects of MCP clients, by the name that each announces.
+    pub client_dialects: BTreeMap<String, String>,
     pub(crate) facts: RunFacts,
     pub(crate) run_options: RunOptions,
     pub(crate) warn: WarningSink,
@@ -74,6 +76,7 @@ impl Workspace {
         };
         let approvals = approval_queue(location, &settings, &options.clock);
         let grants = location.grants(settings.durability).ok().flatten().map(Arc::new);
+        let client_dialects = settings.client_dialects.clone();
         let gate = Gate::new(gate_parts(location, &options, policy, settings, &run_options)?);
         gate.changes().recover(&run_options)?.iter().for_each(|warning| (options.warn)(warning));
         Ok(Self {
@@ -86,6 +89,7 @@ impl Workspace {
             stores,
             live: LiveEvents::default(),
             owner: options.owner,
+            client_dialects,
             facts,
             run_options,
             warn: options.warn,

@@ -2,8 +2,9 @@
 
 use futures_util::future::join_all;
 use tokio::time::sleep_until;
-use toolgate_contract::{Call, CancellationToken, Reply};
+use toolgate_contract::{Call, CancellationToken};
 use toolgate_dialects::ToolCall;
+use toolgate_workspace::DialectReply;
 
 use super::AgentLoop;
 use crate::model::ModelAnswer;
@@ -26,7 +27,7 @@ impl AgentLoop {
     }
 
     /// The replies to an answer's calls, in order. When the time is up, calls that still run are cancelled.
-    pub(super) async fn perform(&self, answer: &ModelAnswer, calls: Vec<Call>) -> Vec<Reply> {
+    pub(super) async fn perform(&self, answer: &ModelAnswer, calls: Vec<Call>) -> Vec<DialectReply> {
         let stop = self.cancel.child_token();
         let mut all = std::pin::pin!(self.perform_all(answer, calls, &stop));
         tokio::select! {
@@ -36,7 +37,7 @@ impl AgentLoop {
         all.await
     }
 
-    async fn perform_all(&self, answer: &ModelAnswer, calls: Vec<Call>, stop: &CancellationToken) -> Vec<Reply> {
+    async fn perform_all(&self, answer: &ModelAnswer, calls: Vec<Call>, stop: &CancellationToken) -> Vec<DialectReply> {
         let mut replies = Vec::with_capacity(calls.len());
         let mut calls = calls.into_iter();
         for group in answer.calls.chunk_by(|one, next| self.is_parallel(one) && self.is_parallel(next)) {
@@ -47,11 +48,11 @@ impl AgentLoop {
     }
 
     /// One call. The gate also refuses calls with invalid arguments, so that they are recorded.
-    async fn perform_one(&self, asked: &ToolCall, call: Call, stop: &CancellationToken) -> Reply {
-        let gate = &self.context.gate;
+    async fn perform_one(&self, asked: &ToolCall, call: Call, stop: &CancellationToken) -> DialectReply {
+        let (gate, session) = (&self.context.gate, &self.session);
         match &asked.args {
-            Err(unreadable) => gate.refuse(call, &self.session, unreadable.clone()),
-            Ok(_) => gate.perform(call, &self.session, stop.clone()).await,
+            Err(unreadable) => self.dialects.refuse(call, gate, session, unreadable.clone()),
+            Ok(_) => self.dialects.perform(call, gate, session, stop.clone()).await,
         }
     }
 

@@ -86,9 +86,10 @@ pub(super) fn body(model: &str, request: &ModelRequest<'_>) -> Value {
     body
 }
 
-/// One family of models was trained with a built-in shell; our `shell` tool is declared as that.
+/// One family of models was trained with a built-in shell; our native `shell` tool, which takes a line, is declared as that.
 fn declared(model: &str, tool: &Declaration) -> Value {
-    match model.starts_with("codex-mini") && tool.name == "shell" {
+    let takes_line = || tool.args_schema.pointer("/properties/command/type").is_some_and(|kind| kind == "string");
+    match model.starts_with("codex-mini") && tool.name == "shell" && takes_line() {
         true => json!({ "type": "local_shell" }),
         false => definition(tool, DefinitionFormat::OpenAiResponses),
     }

@@ -3,6 +3,7 @@
 
 mod aborted_run;
 mod context_window;
+mod dialects;
 mod failures;
 mod images;
 mod improvising;

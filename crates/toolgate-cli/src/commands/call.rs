@@ -9,11 +9,11 @@ use clap::Args;
 use semver::VersionReq;
 use serde_json::json;
 use toolgate_contract::{AnyTool, CancellationToken, Declaration, Reply, Right, ToolError};
-use toolgate_dialects::{Dialect, ShownResult, strict_json};
+use toolgate_dialects::{DialectSet, ShownResult, strict_json};
 use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, QuestionAnswerer, quoted};
 use toolgate_workspace::{DialectReply, DialectSession, RunChoice};
 
-use super::dialects::find_dialect;
+use super::dialects::checked;
 use super::tools::needed_arguments;
 use super::{Invocation, block_on, runs};
 use crate::exit::Exit;
@@ -65,9 +65,9 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "TEXT")]
     justification: Option<String>,
     /// Take the tool's name and arguments, and show the result, as a client's model knows them; `toolgate dialects` lists
-    /// them.
-    #[arg(long, value_name = "NAME", value_parser = find_dialect)]
-    dialect: Option<&'static Dialect>,
+    /// them. Several can be named.
+    #[arg(long, value_name = "NAMES")]
+    dialect: Option<DialectSet>,
     /// Whether this is a verb of the person's, such as `undo`, which no skill of an agent limits.
     #[arg(skip)]
     is_verb: bool,
@@ -100,12 +100,6 @@ impl PerformedCall {
         }
         Ok(())
     }
-}
-
-/// A call of which a dialect could make no native one counts as refused.
-fn in_dialect(made: DialectReply, id: &str) -> (Reply, Option<ShownResult>) {
-    let refused = || Reply::refused(id.to_owned(), ToolError::invalid_args(made.shown.text.clone()));
-    (made.reply.unwrap_or_else(refused), Some(made.shown))
 }
 
 /// Shows how to write what was given as a bare word: the tool's first needed argument, as JSON.
@@ -180,19 +174,13 @@ impl CallArgs {
         call.version = self.version_req;
         call.requested_permissions = self.permit;
         call.justification = self.justification;
-        let dialect = self.dialect.map(|dialect| DialectSession::new(dialect, &workspace.directory));
-        let (reply, shown) = block_on(async {
+        let dialects = checked(self.dialect.unwrap_or_default(), workspace.gate.declarations())?;
+        let dialects = DialectSession::new(dialects, &workspace.directory);
+        let DialectReply { reply, shown } = block_on(async {
             let cancel = CancellationToken::new();
             cancel_on_signal(cancel.clone(), || {});
             let work = async {
-                let reply = match &dialect {
-                    None => (workspace.gate.perform(call, &session, cancel).await, None),
-                    Some(dialect) => {
-                        let asked = (call.name.as_str(), &call.args);
-                        let made = dialect.perform(asked, &call.tool_call_id, &workspace, &session, cancel).await;
-                        in_dialect(made, &call.tool_call_id)
-                    }
-                };
+                let reply = dialects.perform(call, &workspace.gate, &session, cancel).await;
                 session.end().await;
                 reply
             };

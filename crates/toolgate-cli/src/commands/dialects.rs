@@ -3,7 +3,8 @@
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
-use toolgate_dialects::{DIALECTS, Dialect, dialect};
+use toolgate_contract::Declaration;
+use toolgate_dialects::{DIALECTS, Dialect, DialectSet, best_known};
 
 use super::Invocation;
 use crate::exit::Exit;
@@ -17,6 +18,8 @@ use crate::terminal::{BOLD, DIM, TextTable};
 ///   toolgate tools --dialect claude --format anthropic
 ///   toolgate call --dialect claude Read '{"file_path":"/path/to/README.md"}'
 ///   toolgate serve --stdio --dialect codex
+///   toolgate serve --stdio --dialect claude,native
+///   toolgate run "make the tests pass" --dialect auto
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct DialectsArgs {}
@@ -50,8 +53,37 @@ fn print_table() {
     table.print();
 }
 
-/// The dialect of this name, for a flag.
-pub(crate) fn find_dialect(name: &str) -> Result<&'static Dialect, String> {
-    let known: Vec<&str> = DIALECTS.iter().map(|dialect| dialect.name).collect();
-    dialect(name).ok_or_else(|| format!("there is no dialect `{name}`; there are {}", known.join(", ")))
+/// Whose names an agent's model is given.
+#[derive(Debug, Clone)]
+pub(crate) enum DialectChoice {
+    /// Those that the model knows best.
+    Auto,
+    /// These.
+    Named(DialectSet),
+}
+
+impl std::str::FromStr for DialectChoice {
+    type Err = toolgate_dialects::DialectSetError;
+
+    fn from_str(names: &str) -> Result<Self, Self::Err> {
+        match names.trim() {
+            "auto" => Ok(Self::Auto),
+            names => names.parse().map(Self::Named),
+        }
+    }
+}
+
+impl DialectChoice {
+    /// The dialects for a model, named as `provider:name`.
+    pub(crate) fn for_model(&self, model: &str) -> DialectSet {
+        match self {
+            Self::Auto => best_known(model),
+            Self::Named(set) => set.clone(),
+        }
+    }
+}
+
+/// The dialects, if they can be spoken beside these native tools.
+pub(crate) fn checked<'a>(set: DialectSet, native: impl Iterator<Item = &'a Declaration>) -> Result<DialectSet> {
+    set.beside(native).map_err(|error| anyhow::anyhow!("{error}"))
 }

@@ -3,11 +3,11 @@
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use toolgate_contract::{Declaration, Risk};
-use toolgate_dialects::{Dialect, definition};
+use toolgate_contract::{ArgumentFormat, Declaration, Risk};
+use toolgate_dialects::{DefinitionFormat, DialectSet, definition};
 
 use super::Invocation;
-use super::dialects::find_dialect;
+use super::dialects::checked;
 use crate::exit::Exit;
 use crate::output::{outln, write_list};
 use crate::terminal::{BOLD, DIM, GREEN, RED, TextTable, YELLOW, paint, wrapped};
@@ -20,7 +20,9 @@ use toolgate_runtime::quoted;
 ///   toolgate tools
 ///   toolgate tools read
 ///   toolgate tools --format anthropic
-///   toolgate tools --dialect claude
+///   toolgate tools --dialect claude --format anthropic
+///   toolgate tools --dialect codex,native --format openai-responses
+///   toolgate tools --format openai --strict
 ///   toolgate --json tools --all
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
@@ -34,15 +36,20 @@ pub(crate) struct ToolsArgs {
     /// Print definitions in the format of a model or client.
     #[arg(long, value_name = "FORMAT")]
     format: Option<FormatFlag>,
-    /// Show the tools of a dialect; `toolgate dialects` lists them.
-    #[arg(long, value_name = "NAME", value_parser = find_dialect)]
-    dialect: Option<&'static Dialect>,
+    /// With --format: let the provider hold its model to the schema, wherever a schema can be strict.
+    #[arg(long, requires = "format")]
+    strict: bool,
+    /// Show the tools of dialects, `native` for the native ones; `toolgate dialects` lists them.
+    #[arg(long, value_name = "NAMES")]
+    dialect: Option<DialectSet>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum FormatFlag {
     Openai,
+    OpenaiResponses,
     Anthropic,
+    Gemini,
     Mcp,
 }
 
@@ -51,7 +58,8 @@ impl ToolsArgs {
         let workspace = open_workspace(&invocation.location)?;
         let tools: Vec<&Declaration> =
             if self.all { workspace.gate.declarations().collect() } else { workspace.gate.offered(&[]).collect() };
-        let mapped = self.dialect.map(|dialect| dialect.declarations(tools.iter().copied()));
+        let dialects = self.dialect.map(|set| checked(set, workspace.gate.declarations())).transpose()?;
+        let mapped = dialects.map(|dialects| dialects.declarations(tools.iter().copied()));
         let tools = match (&self.name, &mapped) {
             (Some(name), Some(mapped)) => vec![named(name, mapped.iter())?],
             (Some(name), None) => vec![named(name, workspace.gate.declarations())?],
@@ -60,7 +68,8 @@ impl ToolsArgs {
         };
         match self.format {
             Some(format) => {
-                let definitions: Vec<Value> = tools.iter().map(|tool| definition(tool, format.into())).collect();
+                let defined = |tool: &&Declaration| definition(&with_strictness(tool, self.strict), format.into());
+                let definitions: Vec<Value> = tools.iter().map(defined).collect();
                 match invocation.json {
                     true => outln!("{}", json!(definitions)),
                     false => outln!("{}", serde_json::to_string_pretty(&definitions)?),
@@ -74,14 +83,25 @@ impl ToolsArgs {
     }
 }
 
-impl From<FormatFlag> for toolgate_dialects::DefinitionFormat {
+impl From<FormatFlag> for DefinitionFormat {
     fn from(format: FormatFlag) -> Self {
         match format {
             FormatFlag::Openai => Self::OpenAi,
+            FormatFlag::OpenaiResponses => Self::OpenAiResponses,
+            FormatFlag::Gemini => Self::Gemini,
             FormatFlag::Anthropic => Self::Anthropic,
             FormatFlag::Mcp => Self::Mcp,
         }
     }
+}
+
+/// The tool, declared as strict if that is wished. A tool that takes free text has a grammar instead.
+fn with_strictness(tool: &Declaration, strict: bool) -> Declaration {
+    let mut tool = tool.clone();
+    if let ArgumentFormat::Function { strict: declared } = &mut tool.form {
+        *declared |= strict;
+    }
+    tool
 }
 
 fn named<'a>(name: &str, mut known: impl Iterator<Item = &'a Declaration>) -> Result<&'a Declaration> {

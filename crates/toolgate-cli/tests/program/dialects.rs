@@ -99,8 +99,11 @@ fn claude_is_told_of_faults_in_its_own_words_with_what_to_do_next() {
     let timeout = error("Bash", json!({ "command": "ls", "timeout": 700_000 }));
     assert!(timeout.contains("run_in_background"), "{timeout}");
     assert_eq!(client.end(), 0);
-    let record = world.run(&["runs", "export"]);
-    assert!(record.out.contains("request.refused") && record.out.contains("claude Reed"), "{record:?}");
+    let record: Value = serde_json::from_str(&world.run(&["runs", "export"]).out).unwrap();
+    let events = record["events"].as_array().unwrap();
+    let reed = events.iter().find(|event| event["tool"] == "Reed").expect("a refused call is on record, as every call");
+    let ended = events.iter().find(|event| event["tool_call_id"] == reed["tool_call_id"] && event["error"].is_object());
+    assert_eq!(ended.unwrap()["error"]["code"], "unknown_tool");
 }
 
 #[test]

@@ -15,6 +15,8 @@ mod chat;
 mod closed_pipes;
 mod commands;
 mod config;
+mod dialect_definitions;
+mod dialect_doors;
 mod dialects;
 mod grants;
 mod http;

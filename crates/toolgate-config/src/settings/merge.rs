@@ -60,6 +60,7 @@ pub fn merge(
         grant_session_hours: APPROVALS_SESSION_HOURS.merge(layers, warnings),
         grant_always_days: APPROVALS_ALWAYS_DAYS.merge(layers, warnings),
         store: StoreConfig { url: STORE_URL.merge(layers, warnings), queue: STORE_QUEUE.merge(layers, warnings) },
+        client_dialects: DIALECTS_CLIENTS.merge(layers, warnings),
         model: merge_model(layers, warnings),
     })
 }
@@ -72,6 +73,7 @@ fn merge_model(layers: &[ConfigLayer], warnings: &mut Vec<String>) -> ModelSetti
         base_url: MODEL_BASE_URL.merge(layers, warnings),
         effort: MODEL_EFFORT.merge(layers, warnings),
         idle_timeout: Duration::from_secs(MODEL_TIMEOUT_SECONDS.merge(layers, warnings)),
+        dialect: MODEL_DIALECT.merge(layers, warnings),
         prices: input.zip(output),
         currency: MODEL_CURRENCY.merge(layers, warnings).unwrap_or_else(|| "$".into()),
     }

@@ -12,11 +12,13 @@ use serde::{Deserialize, Serialize};
 use toolgate_contract::{Call, EventPayload, Reply, ToolError, schemars};
 use toolgate_dialects::strict_json;
 use toolgate_journal::read_events;
+use toolgate_workspace::DialectReply;
 
 use super::{ActingSession, JsonBody, PathId, StrictQuery, run_blocking};
 use crate::http_session::HttpSession;
 use crate::problem::Problem;
-use crate::server_state::ServerState;
+use crate::server_state::{ServerState, SpawnedCall};
+use crate::shown_results::ShownView;
 
 /// The longest id that a caller may give a call.
 const MAX_ID_LENGTH: usize = 200;
@@ -28,6 +30,22 @@ pub(crate) struct CallQuery {
     /// `false`: the call is accepted, and `GET /v1/calls/{id}` says how it ends.
     #[serde(default)]
     wait: Option<bool>,
+}
+
+/// The answer to a call: its reply, and in a dialect what the model is shown.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum CallAnswer {
+    /// In a session with a dialect.
+    Shown {
+        /// What the model is shown.
+        #[serde(flatten)]
+        shown: ShownView,
+        /// The native reply.
+        reply: Reply,
+    },
+    /// In every other session.
+    Native(Reply),
 }
 
 /// A call that was accepted and isn't waited for.
@@ -61,6 +79,9 @@ pub(crate) struct CallView {
     /// Its reply, once it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     reply: Option<Reply>,
+    /// What a dialect shows of it. Only the session's latest calls have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shown: Option<ShownView>,
 }
 
 pub(super) async fn create(
@@ -75,7 +96,8 @@ pub(super) async fn create(
         return Err(Problem::invalid(format!("`tool_call_id` has 1 to {MAX_ID_LENGTH} characters.")));
     }
     let is_waited_for = wait.unwrap_or_else(|| !prefers_async(&headers));
-    perform(&state, &client, call, is_waited_for).await
+    let spawned = begin(&state, &client, call, is_waited_for)?;
+    answer(&client, spawned, is_waited_for).await
 }
 
 /// Shows a call that the session made, from the record of its run.
@@ -89,7 +111,8 @@ pub(super) async fn show(ActingSession(client): ActingSession, PathId(id): PathI
         };
         let reply = found.ok_or_else(|| Problem::not_found("such call"))?;
         let state = if reply.is_some() { CallProgress::Ended } else { CallProgress::Running };
-        Ok(Json(CallView { tool_call_id: id, state, events: events_of(&client), reply }))
+        let shown = client.shown.of(&id);
+        Ok(Json(CallView { tool_call_id: id, state, events: events_of(&client), reply, shown }))
     })
     .await
 }
@@ -123,7 +146,8 @@ pub(super) async fn undo(
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
     let call = Call::new("undo", strict_json::parse(&body)?, state.workspace.clock.as_ref());
-    perform(&state, &client, call, true).await
+    let spawned = state.begin(&client, call, true)?;
+    answer(&client, spawned, true).await
 }
 
 pub(super) async fn cancel(ActingSession(client): ActingSession, PathId(id): PathId) -> Result<StatusCode, Problem> {
@@ -133,19 +157,24 @@ pub(super) async fn cancel(ActingSession(client): ActingSession, PathId(id): Pat
     }
 }
 
-async fn perform(
-    state: &Arc<ServerState>,
-    client: &Arc<HttpSession>,
-    call: Call,
-    wait: bool,
-) -> Result<Response, Problem> {
+/// Begins a call, in the session's dialects.
+fn begin(state: &Arc<ServerState>, client: &Arc<HttpSession>, call: Call, wait: bool) -> Result<SpawnedCall, Problem> {
     if !wait && client.run.journal.has_call(&call.tool_call_id)? {
         // Whoever waits reads this in the reply. Here the id would lead to the earlier call.
         return Err(Problem::duplicate_call("A call of this run has that `tool_call_id` already."));
     }
-    let running = state.begin(client, call)?;
+    state.begin(client, call, false)
+}
+
+/// Answers a call: with its reply, or with where to find it.
+async fn answer(client: &HttpSession, running: SpawnedCall, wait: bool) -> Result<Response, Problem> {
     if wait {
-        return Ok(Json(running.reply().await?).into_response());
+        let DialectReply { reply, shown } = running.reply().await?;
+        let answer = match shown {
+            None => CallAnswer::Native(reply),
+            Some(shown) => CallAnswer::Shown { shown: shown.into(), reply },
+        };
+        return Ok(Json(answer).into_response());
     }
     let location = format!("/v1/calls/{}", utf8_percent_encode(&running.id, PATH_SEGMENT));
     let accepted = AcceptedCall { tool_call_id: running.id, events: events_of(client) };

@@ -46,6 +46,6 @@ pub(super) async fn openapi() -> Json<Value> {
 /// The tools that the session may use.
 pub(super) async fn tools(State(state): State<Arc<ServerState>>, ActingSession(client): ActingSession) -> Json<Value> {
     let ceilings = client.session.ceilings();
-    let tools: Vec<_> = state.workspace.gate.offered(&ceilings).collect();
+    let tools = client.dialects.state().set().declarations(state.workspace.gate.offered(&ceilings));
     Json(json!({ "tools": tools }))
 }

@@ -31,6 +31,9 @@ pub(crate) struct NewSession {
     /// Whether it may answer its own calls' approvals.
     #[serde(default)]
     pub(crate) may_answer: bool,
+    /// The dialects that its calls are read in and answered in, such as `claude` or `codex,native`; the native tools if missing.
+    #[serde(default)]
+    pub(crate) dialect: Option<String>,
 }
 
 /// The longest that a call may wait for an approval: a day.
@@ -48,6 +51,9 @@ pub(crate) struct SessionView {
     since: jiff::Timestamp,
     /// Whether it may answer its own calls' approvals.
     may_answer: bool,
+    /// The dialects that its calls are read in; none for the native tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dialect: Option<String>,
     /// How many of its calls run.
     running: usize,
     /// What everybody who uses the workspace has to know of its policy: that nobody is asked with the preset `full`.
@@ -102,6 +108,7 @@ fn shown(state: &ServerState, client: &HttpSession) -> SessionView {
         run: client.run.id.clone(),
         since: client.since,
         may_answer: client.may_answer,
+        dialect: client.dialects.names(),
         running: client.calls.len(),
         warning: state.workspace.warning(),
         token: None,

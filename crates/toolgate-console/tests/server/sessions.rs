@@ -49,3 +49,33 @@ async fn what_is_asked_of_a_session_is_checked() {
     }
     assert_eq!(server.post(OWNER, "/v1/sessions", &json!({ "id": "http" })).await.status, 409, "the owner's own");
 }
+
+#[tokio::test]
+async fn a_session_is_read_and_answered_in_its_dialect() {
+    let server = ConsoleTestServer::start();
+    let (session, token) = server.session(json!({ "id": "spoken", "dialect": "claude" })).await;
+    assert_eq!(session["dialect"], "claude");
+    let tools = server.get(&token, "/v1/tools").await.json();
+    let names: Vec<&str> = tools["tools"].as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert!(names.contains(&"Write") && !names.contains(&"write"), "{names:?}");
+    let write = json!({ "file_path": "spoken.txt", "content": "new\n" });
+    let made = server.call(&token, "Write", write).await;
+    assert_eq!((&made["is_error"], &made["reply"]["ok"]), (&json!(false), &json!(true)), "{made}");
+    assert!(made["text"].as_str().unwrap().starts_with("File created successfully at: "), "{made}");
+    let wrong = server.call(&token, "Write", json!({ "path": "x" })).await;
+    assert_eq!(
+        (&wrong["is_error"], &wrong["reply"]["error"]["code"]),
+        (&json!(true), &json!("invalid_args")),
+        "{wrong}"
+    );
+    assert!(wrong["text"].as_str().unwrap().contains("InputValidationError"), "{wrong}");
+    let id = made["reply"]["tool_call_id"].as_str().unwrap();
+    let shown = server.get(&token, &format!("/v1/calls/{id}")).await.json();
+    assert_eq!((&shown["shown"]["text"], &shown["reply"]["ok"]), (&made["text"], &json!(true)), "{shown}");
+    let undone = server.post(&token, "/v1/undo", &json!({ "call": id })).await.json();
+    assert!(undone.get("text").is_none(), "what isn't a model's call stays native: {undone}");
+    for dialect in ["clod", "claude,claude-2.0", ""] {
+        let answer = server.post(OWNER, "/v1/sessions", &json!({ "dialect": dialect })).await;
+        assert_eq!(answer.problem(), (400, "invalid_request".into()), "{dialect}");
+    }
+}

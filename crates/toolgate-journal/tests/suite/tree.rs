@@ -115,6 +115,7 @@ fn an_agent_is_below_the_call_that_started_it() {
         objective: "look".into(),
         parent: parent.map(str::to_owned),
         continues: None,
+        dialect: None,
     };
     let tokens = TokenUsage { input: 3, output: 4 };
     let ends = |finish| EventPayload::AgentEnded { finish, summary: "so".into(), turns: 1, tokens, duration_ms: 9 };

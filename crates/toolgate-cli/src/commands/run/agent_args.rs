@@ -4,15 +4,22 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use toolgate_agent::AgentLimits;
+use toolgate_agent::{AgentLimits, PastConversation};
+use toolgate_dialects::DialectSet;
 
-use super::ModelArgs;
+use super::{ModelArgs, OpenedModel};
+use crate::commands::dialects::DialectChoice;
 
 /// The agent's model and limits.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AgentArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
+    /// The names under which the model is given the tools; `toolgate dialects` lists them. Several can be named, and `auto`
+    /// takes those that the model knows best [default: those of the run that goes on, or `model.dialect` of your
+    /// configuration, or native].
+    #[arg(long, value_name = "NAMES", help_heading = "Model")]
+    dialect: Option<DialectChoice>,
     /// Go on with the last run in which an agent worked.
     #[arg(long = "continue", short = 'c')]
     pub(crate) continues: bool,
@@ -37,6 +44,23 @@ pub(crate) struct AgentArgs {
 }
 
 impl AgentArgs {
+    /// The dialects in which the model is spoken to: as the command line says, as before, or as configured.
+    pub(crate) fn dialects(&self, opened: &OpenedModel, before: Option<&PastConversation>) -> Result<DialectSet> {
+        if let Some(choice) = &self.dialect {
+            return Ok(choice.for_model(&opened.name));
+        }
+        if let Some(past) = before {
+            return Ok(past.dialects.as_ref().map(|state| state.set().clone()).unwrap_or_default());
+        }
+        match &opened.settings.dialect {
+            None => Ok(DialectSet::default()),
+            Some(names) => {
+                let choice: DialectChoice = names.parse().context("`model.dialect` names no dialects")?;
+                Ok(choice.for_model(&opened.name))
+            }
+        }
+    }
+
     /// The limits of a task.
     pub(crate) fn limits(&self) -> Result<AgentLimits> {
         let time = Duration::try_from_secs_f64(self.max_minutes * 60.0)

@@ -6,6 +6,7 @@ use anyhow::Result;
 use serde_json::json;
 use toolgate_agent::{Agent, AgentDefinition, AgentLimits, PastConversation, TextSink};
 use toolgate_contract::{Call, CancellationToken, TokenUsage};
+use toolgate_dialects::DialectSet;
 use toolgate_journal::{Run, RunHold};
 use toolgate_runtime::{Approver, EventSink, NobodyWatches, QuestionAnswerer, Session};
 use toolgate_workspace::{RunChoice, Workspace, WorkspaceLocation};
@@ -13,6 +14,7 @@ use toolgate_workspace::{RunChoice, Workspace, WorkspaceLocation};
 use super::model::OpenedModel;
 use super::{AgentArgs, agent_kinds, prompt_facts, resume};
 use crate::commands::Invocation;
+use crate::commands::dialects::checked;
 use crate::workspace::open_workspace_with;
 
 /// Who watches an agent, and who answers it.
@@ -43,6 +45,8 @@ pub(crate) struct AgentRun {
     pub(crate) kinds: Vec<AgentDefinition>,
     pub(crate) limits: AgentLimits,
     pub(crate) past: Option<PastConversation>,
+    /// The dialects in which the model is spoken to.
+    pub(crate) dialects: DialectSet,
     /// The tokens that the run had used before.
     pub(crate) tokens: TokenUsage,
 }
@@ -60,6 +64,7 @@ impl AgentRun {
         let opened = args.model.open(&invocation.location.load()?.settings.model)?;
         let kinds = agent_kinds::user_agent_kinds(&invocation.location.config)?;
         let workspace = open_workspace_with(&invocation.location, toolgate_agent::tools(), opened.secrets())?;
+        checked(args.dialects(&opened, None)?, workspace.gate.declarations())?;
         let run = resume::find(&workspace, args.continues, args.resume.as_deref())?;
         // A record that anybody could have written must not speak to the model as its own past.
         anyhow::ensure!(
@@ -73,9 +78,10 @@ impl AgentRun {
         let hold = held.map_or_else(|| workspace.state.hold_run(&recorded.run.id), Ok)?;
         let past = choice.run.as_ref().map(|_| resume::read(&workspace, &recorded.run)).transpose()?;
         let (past, tokens) = past.map_or_else(Default::default, |(past, tokens)| (Some(past), tokens));
+        let dialects = checked(args.dialects(&opened, past.as_ref())?, workspace.gate.declarations())?;
         let session = workspace.limited_by_skills(recorded.session, &recorded.run)?;
         let session = observers.watch(session);
-        Ok(Self { workspace, run: recorded.run, hold, session, opened, kinds, limits, past, tokens })
+        Ok(Self { workspace, run: recorded.run, hold, session, opened, kinds, limits, past, dialects, tokens })
     }
 
     /// The agent, which knows the workspace's instructions and what is worth knowing at the start.
@@ -89,7 +95,8 @@ impl AgentRun {
             .with_text_sink(Arc::clone(listener))
             .with_kinds(self.kinds.clone())
             .with_workspace_instructions(instructions)
-            .with_facts(facts);
+            .with_facts(facts)
+            .speaking(self.dialects.clone(), &self.workspace.directory);
         match self.past.clone() {
             Some(past) => agent.continuing(past),
             None => agent,

@@ -1,19 +1,20 @@
 //! The MCP half of `toolgate serve`: one client on standard input and output, or the endpoint `/mcp` of the HTTP server.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use axum::Router;
 use clap::Args;
 use toolgate_contract::CancellationToken;
-use toolgate_dialects::Dialect;
+use toolgate_dialects::DialectSet;
 use toolgate_mcp::{McpOptions, McpServer};
 use toolgate_workspace::Workspace;
 
 use super::limits::ServerLimitArgs;
 use super::{stop_on_signal, tool_sets};
 use crate::commands::Invocation;
-use crate::commands::dialects::find_dialect;
+use crate::commands::dialects::checked;
 use crate::exit::Exit;
 use crate::workspace::{open_workspace, with_attach_socket};
 
@@ -26,9 +27,11 @@ pub(crate) struct McpServerArgs {
     /// Offer only these tools over MCP, by name or by set: `reading`, `files`, `all`.
     #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
     tools: Vec<String>,
-    /// Offer the tools over MCP under the names that a client's model knows; `toolgate dialects` lists them.
-    #[arg(long, value_name = "NAME", value_parser = find_dialect)]
-    dialect: Option<&'static Dialect>,
+    /// Offer the tools over MCP under the names that a client's model knows; `toolgate dialects` lists them. Several can be
+    /// named, `native` for the native tools among them. Without this, `dialects.clients` of the configuration decides by
+    /// each client's name.
+    #[arg(long, value_name = "NAMES")]
+    dialect: Option<DialectSet>,
 }
 
 impl McpServerArgs {
@@ -39,11 +42,7 @@ impl McpServerArgs {
 
     pub(super) fn run(self, invocation: &Invocation) -> Result<Exit> {
         let workspace = Arc::new(open_workspace(&invocation.location)?);
-        let ceilings = tool_sets::ceilings(&self.tools, workspace.gate.declarations())?;
-        let server = McpServer::new(
-            Arc::clone(&workspace),
-            McpOptions { ceilings, dialect: self.dialect, ..McpOptions::default() },
-        )?;
+        let server = McpServer::new(Arc::clone(&workspace), self.options(&workspace)?)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         runtime.block_on(async {
             stop_with(&server, stop_on_signal());
@@ -53,6 +52,17 @@ impl McpServerArgs {
         runtime.shutdown_background();
         workspace.finish();
         Ok(Exit::Ok)
+    }
+
+    /// Which tools are offered, and under which names.
+    fn options(&self, workspace: &Workspace) -> Result<McpOptions> {
+        let dialects = self.dialect.clone().map(|set| checked(set, workspace.gate.declarations())).transpose()?;
+        Ok(McpOptions {
+            ceilings: tool_sets::ceilings(&self.tools, workspace.gate.declarations())?,
+            dialects,
+            client_dialects: client_dialects(workspace)?,
+            ..McpOptions::default()
+        })
     }
 
     /// The endpoint `/mcp` for a server that authenticates requests itself, until that is told to stop.
@@ -65,16 +75,24 @@ impl McpServerArgs {
         let options = McpOptions {
             max_message_bytes: limits.max_body_bytes,
             max_requests: limits.max_calls_per_session,
-            ceilings: tool_sets::ceilings(&self.tools, workspace.gate.declarations())?,
-            dialect: self.dialect,
             is_preauthenticated: true,
-            ..McpOptions::default()
+            ..self.options(&workspace)?
         };
         let server = McpServer::new(workspace, options)?;
         let routes = Router::new().nest("/mcp", toolgate_mcp::service(Arc::clone(&server)));
         stop_with(&server, stop);
         Ok(routes)
     }
+}
+
+/// The dialects of clients by their names, as configured.
+fn client_dialects(workspace: &Workspace) -> Result<BTreeMap<String, DialectSet>> {
+    let read = |(client, names): (&String, &String)| {
+        let set = names.parse::<DialectSet>().map_err(|error| anyhow::anyhow!("{error}"));
+        let set = set.and_then(|set| checked(set, workspace.gate.declarations()));
+        Ok((client.clone(), set.with_context(|| format!("`dialects.clients` of `{client}` can't be spoken"))?))
+    };
+    workspace.client_dialects.iter().map(read).collect()
 }
 
 /// Ends every call and then the server, once it is told to stop.
