@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use toolgate_contract::{
-    Call, CancellationToken, Declaration, Event, EventPayload, FinishReason, MessageOrigin, ModelCall, TokenUsage, counted,
+    Call, CancellationToken, Declaration, Event, EventPayload, FinishReason, MessageOrigin, ModelCall, TokenUsage,
+    counted,
 };
 use toolgate_runtime::Session;
 use toolgate_workspace::{DialectReply, DialectSession};

@@ -272,8 +272,7 @@ impl<'a> ConversationBuilder<'a> {
     /// reply isn't on record or doesn't fit the arguments, in which secrets were replaced.
     fn said_again(&mut self, asked: &ModelCall) -> Option<(ShownResult, Reply)> {
         let state = self.past.as_mut()?.dialects.as_mut()?;
-        let mut spoken =
-            state.begin(&AskedCall { id: &asked.tool_call_id, tool: &asked.tool, args: &asked.args })?;
+        let mut spoken = state.begin(&AskedCall { id: &asked.tool_call_id, tool: &asked.tool, args: &asked.args })?;
         let mut step = 1;
         loop {
             let reply = self.started.get(&step_id(&asked.tool_call_id, step))?.reply.clone()?;

@@ -17,6 +17,7 @@ mod doctor;
 mod help;
 mod inbox;
 mod init;
+mod mcp;
 mod policy;
 mod quarantine;
 mod replay;
@@ -113,6 +114,7 @@ enum Verb {
     Serve(serve::ServeArgs),
     Tools(tools::ToolsArgs),
     Dialects(dialects::DialectsArgs),
+    Mcp(mcp::McpArgs),
     Policy(policy::PolicyArgs),
     Config(config::ConfigArgs),
     Approvals(approvals::ApprovalsArgs),
@@ -194,6 +196,7 @@ impl CommandLine {
             Verb::Serve(verb) => verb.run(&invocation()?),
             Verb::Tools(verb) => verb.run(&invocation()?),
             Verb::Dialects(verb) => verb.run(&invocation()?),
+            Verb::Mcp(verb) => verb.run(&invocation()?),
             Verb::Policy(verb) => verb.run(&invocation()?),
             Verb::Config(verb) => verb.run(&invocation()?),
             Verb::Approvals(verb) => verb.run(&invocation()?),

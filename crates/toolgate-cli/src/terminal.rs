@@ -3,6 +3,7 @@
 mod answerer;
 mod approver;
 mod checklist;
+mod confirm;
 mod event;
 mod fields;
 mod guarantee;
@@ -35,6 +36,7 @@ pub(crate) use approver::{
     show_request,
 };
 pub(crate) use checklist::checklist;
+pub(crate) use confirm::confirm;
 pub(crate) use event::event_line;
 pub(crate) use guarantee::{guarantee, holding_mark};
 pub(crate) use live_view::LiveView;

@@ -2,7 +2,9 @@
 //! `toolgate_policy::compile` make settings and a policy out of the records of all layers.
 
 mod commands;
+mod mcp;
 mod rule;
+mod tools;
 
 use std::collections::BTreeMap;
 
@@ -15,7 +17,9 @@ use crate::error::{ConfigError, from_toml, line_at};
 use crate::preset::Preset;
 
 pub use self::commands::{CommandsConfig, OverlayMode, UnknownCommandAction};
+pub use self::mcp::{McpConfig, McpServerConfig, SecretSource};
 pub use self::rule::RuleConfig;
+pub use self::tools::{ConfiguredToolConfig, EffectsConfig, ToolsConfig};
 
 /// One layer's file, as written. The default is an empty file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -59,16 +63,8 @@ pub struct Config {
     pub dialects: DialectsConfig,
     /// The model that agents work with.
     pub model: ModelConfig,
-}
-
-/// `[tools]`: which tools there are.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ToolsConfig {
-    /// If given, only these.
-    pub allow: Option<Vec<String>>,
-    /// None of these.
-    pub deny: Vec<String>,
+    /// Other MCP servers.
+    pub mcp: McpConfig,
 }
 
 /// `[network]`: hosts that need no asking.

@@ -43,6 +43,51 @@ const ROOT_FIELDS: [FieldRow; 2] = [
     ("access", "`\"read\"`, `\"write\"`", "What tools may do there. `\"read\"` if left out."),
 ];
 
+/// The fields of a tool of the user's own.
+const TOOL_FIELDS: [FieldRow; 8] = [
+    ("description", "string", "What it does and when to use it, for the model. Required."),
+    (
+        "command",
+        "list of strings",
+        "The program and its arguments, without a shell. `{NAME}` is an argument of the call.",
+    ),
+    (
+        "shell",
+        "string",
+        "A line for bash, in place of `command`. `{NAME}` is an argument of the call, quoted as one word.",
+    ),
+    ("schema", "table", "The JSON Schema of the arguments, an object. Without it there are none."),
+    ("risk", "`\"low\"`, `\"medium\"`, `\"high\"`", "How much harm it can do. `\"medium\"` if left out."),
+    ("workdir", "string", "The directory that it runs in, relative to the workspace."),
+    ("timeout_seconds", "whole number", "Seconds until it is stopped. 120 if left out."),
+    ("effects", "table", "What a call touches beside what its command line says; see below."),
+];
+
+/// The fields of an MCP server.
+const SERVER_FIELDS: [FieldRow; 9] = [
+    ("command", "list of strings", "The program and its arguments, without a shell. Required."),
+    ("env", "table of strings", "Variables that it has, as they are."),
+    ("secrets", "table of strings", "Variables that it has, each as `env:NAME` or `file:/PATH`, where its value is."),
+    ("workspace", "`\"read\"`, `\"write\"`", "What it may do in the workspace. `\"read\"` if left out."),
+    (
+        "roots",
+        "list of strings",
+        "Directories beside the workspace that it may read, such as the one with its own files.",
+    ),
+    ("hosts", "list of strings", "Hosts that it may connect to. None if left out."),
+    ("timeout_seconds", "whole number", "Seconds that a call of one of its tools may take. 120 if left out."),
+    ("idle_seconds", "whole number", "Seconds without a call after which it is stopped. 600 if left out."),
+    ("effects", "tables", "`[mcp.servers.NAME.effects.TOOL]`: what a call of that tool touches; see above."),
+];
+
+/// The fields of stated effects.
+const EFFECT_FIELDS: [FieldRow; 4] = [
+    ("read", "list of strings", "Files and directories that it reads."),
+    ("write", "list of strings", "Files and directories that it creates or changes."),
+    ("delete", "list of strings", "Files and directories that it deletes."),
+    ("connect", "list of strings", "Hosts that it connects to, as `HOST` or `HOST:PORT`; 443 if the port is left out."),
+];
+
 /// The whole document.
 fn document() -> String {
     let legend: String =
@@ -53,6 +98,9 @@ fn document() -> String {
         .replace("{layer_rules}", format!("| word | meaning |\n|---|---|\n{legend}").trim_end())
         .replace("{rule_fields}", fields(&RULE_FIELDS).trim_end())
         .replace("{root_fields}", fields(&ROOT_FIELDS).trim_end())
+        .replace("{tool_fields}", fields(&TOOL_FIELDS).trim_end())
+        .replace("{server_fields}", fields(&SERVER_FIELDS).trim_end())
+        .replace("{effect_fields}", fields(&EFFECT_FIELDS).trim_end())
 }
 
 fn settings() -> String {
@@ -147,6 +195,9 @@ mod tests {
         let names = |fields: &[FieldRow]| fields.iter().map(|(name, ..)| (*name).to_owned()).collect();
         assert_eq!(known_names("[[rules]]\nnobody_knows = 1"), Some(names(&RULE_FIELDS)));
         assert_eq!(known_names("[[roots]]\nnobody_knows = 1"), Some(names(&ROOT_FIELDS)));
+        assert_eq!(known_names("[tools.any]\nnobody_knows = 1"), Some(names(&TOOL_FIELDS)));
+        assert_eq!(known_names("[mcp.servers.any]\nnobody_knows = 1"), Some(names(&SERVER_FIELDS)));
+        assert_eq!(known_names("[tools.any.effects]\nnobody_knows = 1"), Some(names(&EFFECT_FIELDS)));
         let of_tools = known_names("[limits.tools.any]\nnobody_knows = 1").unwrap();
         let general: BTreeSet<String> = known_names("[limits]\nnobody_knows = 1").unwrap();
         assert_eq!(of_tools.into_iter().chain(["tools".to_owned()]).collect::<BTreeSet<_>>(), general);

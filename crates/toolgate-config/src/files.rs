@@ -95,6 +95,16 @@ impl ConfigPaths {
         self.state.join("caches")
     }
 
+    /// The directory of what was approved of other MCP servers.
+    pub fn mcp_pins(&self) -> PathBuf {
+        self.state.join("mcp/pins")
+    }
+
+    /// The directory of the homes of other MCP servers.
+    pub fn mcp_homes(&self) -> PathBuf {
+        self.state.join("mcp/homes")
+    }
+
     /// The token that authenticates the owner over HTTP.
     pub fn http_token(&self) -> PathBuf {
         self.state.join("http.token")

@@ -30,10 +30,10 @@ pub mod trust;
 
 pub use all_faults::all_faults;
 pub use config::{
-    ApprovalsConfig, AuditConfig, CachesConfig, CommandsConfig, Config, FetchConfig, GrantDays, LimitsConfig,
-    NetworkConfig, OverlayMode, PackageCacheMode, ProcessesConfig, RedactConfig, RootConfig, RuleConfig,
-    SensitiveConfig, SkillsConfig, StoreConfig, StoreUrl, ToolLimitsConfig, ToolsConfig, UndoConfig,
-    UnknownCommandAction,
+    ApprovalsConfig, AuditConfig, CachesConfig, CommandsConfig, Config, ConfiguredToolConfig, EffectsConfig,
+    FetchConfig, GrantDays, LimitsConfig, McpConfig, McpServerConfig, NetworkConfig, OverlayMode, PackageCacheMode,
+    ProcessesConfig, RedactConfig, RootConfig, RuleConfig, SecretSource, SensitiveConfig, SkillsConfig, StoreConfig,
+    StoreUrl, ToolLimitsConfig, ToolsConfig, UndoConfig, UnknownCommandAction,
 };
 pub use contradictions::contradictions;
 pub use effective::EffectiveSetting;

@@ -6,8 +6,8 @@ use serde_json::Value;
 use toolgate_contract::{AllowedTools, Durability, Layer, QuarantineMode, Tier};
 
 use crate::config::{
-    Config, GrantDays, OverlayMode, PackageCacheMode, RootConfig, RuleConfig, StoreUrl, ToolLimitsConfig,
-    UnknownCommandAction,
+    Config, ConfiguredToolConfig, GrantDays, McpServerConfig, OverlayMode, PackageCacheMode, RootConfig, RuleConfig,
+    StoreUrl, ToolLimitsConfig, UnknownCommandAction,
 };
 use crate::layer::ConfigLayer;
 use crate::preset::Preset;
@@ -419,6 +419,8 @@ lists! {
     Vec<RootConfig>: "`[[roots]]` tables";
     BTreeMap<String, ToolLimitsConfig>: "`[limits.tools.NAME]` tables";
     BTreeMap<String, String>: "table of strings";
+    BTreeMap<String, ConfiguredToolConfig>: "`[tools.NAME]` tables";
+    BTreeMap<String, McpServerConfig>: "`[mcp.servers.NAME]` tables";
 }
 
 /// Settings that have no default: nothing holds until a layer states them.

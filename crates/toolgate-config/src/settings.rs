@@ -1,6 +1,7 @@
 //! What configuration says beside rules: roots, limits, durability, names of secrets.
 
 mod merge;
+mod named_tables;
 mod roots;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +10,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{AllowedTools, Durability, QuarantineMode, Tier, TokenUsage};
 
-use crate::config::{GrantDays, OverlayMode, PackageCacheMode, RootConfig, StoreConfig, UnknownCommandAction};
+use crate::config::{
+    ConfiguredToolConfig, GrantDays, McpServerConfig, OverlayMode, PackageCacheMode, RootConfig, StoreConfig,
+    UnknownCommandAction,
+};
 use crate::table::{
     LIMITS_BYTES, LIMITS_LINE_CHARS, LIMITS_LINES, LIMITS_TIMEOUT_SECONDS, PROCESSES_MOST, PROCESSES_OUTPUT_BYTES,
     PROCESSES_SETTLE_SECONDS, PROCESSES_TIMEOUT_SECONDS,
@@ -68,6 +72,10 @@ pub struct Settings {
     pub client_dialects: BTreeMap<String, String>,
     /// The model that agents work with.
     pub model: ModelSettings,
+    /// Tools that run a command of the user's own, by name.
+    pub configured_tools: BTreeMap<String, ConfiguredToolConfig>,
+    /// Other MCP servers, by name.
+    pub mcp_servers: BTreeMap<String, McpServerConfig>,
 }
 
 /// The model that agents work with, and what it costs.

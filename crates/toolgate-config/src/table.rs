@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use toolgate_contract::{AllowedTools, Durability, QuarantineMode, Tier};
 
 use crate::config::{
-    GrantDays, OverlayMode, PackageCacheMode, RootConfig, RuleConfig, StoreUrl, ToolLimitsConfig, UnknownCommandAction,
+    ConfiguredToolConfig, GrantDays, McpServerConfig, OverlayMode, PackageCacheMode, RootConfig, RuleConfig, StoreUrl,
+    ToolLimitsConfig, UnknownCommandAction,
 };
 use crate::effective::EffectiveSetting;
 use crate::layer::ConfigLayer;
@@ -56,6 +57,13 @@ settings! {
         "If given, only these tools exist. Patterns are allowed.";
     TOOLS_DENY: Vec<String> = Vec::new(), "tools.deny", AddUp, |config| Some(config.tools.deny.clone()),
         "These tools don't exist. Patterns are allowed.";
+    TOOLS_NAME: BTreeMap<String, ConfiguredToolConfig> = BTreeMap::new(), "tools.NAME", Approve,
+        |config| Some(config.tools.configured.clone()),
+        "A tool of your own that runs a command; see [Tools of your own](#tools-of-your-own).";
+
+    MCP_SERVERS: BTreeMap<String, McpServerConfig> = BTreeMap::new(), "mcp.servers", Approve,
+        |config| Some(config.mcp.servers.clone()),
+        "Other MCP servers, whose tools are offered beside the built-in ones; see [MCP servers](#mcp-servers).";
 
     NETWORK_ALLOW: Vec<String> = Vec::new(), "network.allow", Approve, |config| Some(config.network.allow.clone()),
         "Hosts that need no asking: a domain, `*.domain`, an address or a range, without scheme and port, or `@registries` \

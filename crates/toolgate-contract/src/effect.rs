@@ -100,6 +100,18 @@ pub enum Effect {
         /// The kind of agent, or the id of one.
         agent: String,
     },
+    /// Uses a tool of another MCP server. What the server may touch is said by its configuration, and enforced by its
+    /// sandbox.
+    UseServer {
+        /// The server's name in the configuration.
+        server: String,
+        /// The tool as the server calls it; none for asking the server which tools it has.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        tool: Option<String>,
+        /// The hash of the tool's definition that a person approved. Another definition is another effect.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        definition: Option<String>,
+    },
 }
 
 /// What a path effect does with its path, least severe first.
@@ -171,6 +183,7 @@ impl Effect {
             Self::Speak | Self::Recall { .. } | Self::Note { .. } | Self::Skill { .. } | Self::Delegate { .. } => {
                 Permission::Agent
             }
+            Self::UseServer { .. } => Permission::McpCall,
         }
     }
 }
@@ -200,6 +213,8 @@ impl fmt::Display for Effect {
             Self::Skill { name: Some(name) } => write!(f, "load the skill {name}"),
             Self::Skill { name: None } => f.write_str("list skills"),
             Self::Delegate { agent } => write!(f, "delegate to the agent {agent}"),
+            Self::UseServer { server, tool: Some(tool), .. } => write!(f, "use {tool} of the MCP server {server}"),
+            Self::UseServer { server, tool: None, .. } => write!(f, "start the MCP server {server}"),
         }
     }
 }
@@ -231,6 +246,9 @@ pub enum Permission {
     /// Run programs without a sandbox.
     #[serde(rename = "unsandboxed")]
     Unsandboxed,
+    /// Use tools of other MCP servers.
+    #[serde(rename = "mcp.call")]
+    McpCall,
 }
 
 impl Permission {
@@ -244,6 +262,7 @@ impl Permission {
         Self::GitWrite,
         Self::Agent,
         Self::Unsandboxed,
+        Self::McpCall,
     ];
 
     /// The name used in configuration, declarations and events.
@@ -257,6 +276,7 @@ impl Permission {
             Self::GitWrite => "git.write",
             Self::Agent => "agent",
             Self::Unsandboxed => "unsandboxed",
+            Self::McpCall => "mcp.call",
         }
     }
 }

@@ -102,6 +102,10 @@ codes! {
     SandboxUnavailable "sandbox_unavailable" Policy "Ask the person to run `toolgate doctor`.";
     /// The network rules forbid the host.
     NetworkDenied "network_denied" Policy "Work without this host, or ask the person to allow it.";
+    /// An MCP server's tool isn't defined any more as a person approved it.
+    DefinitionChanged "definition_changed" Policy "Go on without this tool; a person has to look at its new definition first.";
+    /// Another MCP server failed, or its tool reported an error.
+    ServerError "server_error" ToolExec "Read the message for the cause; correct the arguments, or go on without this tool.";
     /// The call was cancelled.
     Cancelled "cancelled" ToolExec "Stop here unless you are told to go on.";
     /// A limit of the run was reached.
@@ -201,6 +205,6 @@ mod tests {
             assert_eq!(serde_json::from_str::<ErrorCode>(&json).unwrap(), code);
             assert!(!code.next_step().is_empty());
         }
-        assert_eq!(ErrorCode::ALL.len(), 27);
+        assert_eq!(ErrorCode::ALL.len(), 29);
     }
 }

@@ -15,6 +15,7 @@ mod decision;
 mod denied_access;
 mod durability;
 mod effect;
+mod effect_bindings;
 mod egress;
 mod error;
 mod event;
@@ -38,6 +39,7 @@ mod spec;
 mod staged_changes;
 mod tier;
 mod tool;
+mod tool_server;
 mod tree_walk;
 mod web;
 mod workspace_path;
@@ -55,6 +57,7 @@ pub use decision::{Decision, Finding, Layer, NamedChanges, RemoteUrl, RuleName, 
 pub use denied_access::DeniedAccess;
 pub use durability::Durability;
 pub use effect::{Access, Effect, Permission};
+pub use effect_bindings::EffectBindings;
 pub use egress::{Denial, EgressPolicy};
 pub use error::{ErrorClass, ErrorCode, ToolError};
 pub use event::{
@@ -92,7 +95,8 @@ pub use staged_changes::{
     SettledChanges, StagedChanges, UnreadableChange,
 };
 pub use tier::Tier;
-pub use tool::{AnyTool, BoxFuture, PreparedCall, Preview, Tool, VersionAdapter, erase};
+pub use tool::{AnyTool, BoxFuture, PreparedCall, Preview, Tool, VersionAdapter, erase, payload_schema};
+pub use tool_server::{ServerCall, ServerConnection, ServerDescription, ServerReply, ToolServer};
 pub use tree_walk::{
     EntryMetadata, SkipReason, VisitedEntry, Visitor, VisitorFactory, WalkHandle, WalkOptions, WalkStep,
 };

@@ -118,7 +118,7 @@ fn declaration_of<T: Tool>(tool: &T) -> Declaration {
         version: Version::parse(spec.version).expect("a tool's version is written by its author and semantic"),
         description: spec.description.to_owned(),
         args_schema: closed(schema_of::<T::Args>(Contract::Deserialize)),
-        return_schema: schema_of::<T::Output>(Contract::Serialize),
+        return_schema: payload_schema::<T::Output>(),
         required_permissions: spec.permissions.to_vec(),
         side_effects: spec.side_effects.to_vec(),
         risk: spec.risk,
@@ -138,6 +138,11 @@ fn schema_of<T: JsonSchema>(contract: Contract) -> Schema {
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     schema.remove("title");
     schema
+}
+
+/// The schema of a payload of this type, for tools that declare themselves.
+pub fn payload_schema<T: JsonSchema>() -> Schema {
+    schema_of::<T>(Contract::Serialize)
 }
 
 /// Rejects undeclared arguments, even if the author didn't say so.

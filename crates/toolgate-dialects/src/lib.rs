@@ -2,8 +2,8 @@
 //! each API's own format, and the strict JSON that all of them are read as. Conversion only; nothing here depends on the gate.
 
 mod autonous;
-mod changed_lines;
 mod best_known;
+mod changed_lines;
 mod claude;
 mod clude;
 mod coder;
@@ -11,12 +11,12 @@ mod codex;
 mod declarations;
 mod definitions;
 mod dialect;
+mod dialect_set;
+mod dialect_state;
 mod fence;
 mod gemini;
 mod json_result;
 mod matches;
-mod dialect_set;
-mod dialect_state;
 mod memory;
 mod nearest;
 mod neutral;
@@ -44,9 +44,9 @@ pub use dialect::{
     Answered, AskedCall, Dialect, DialectTool, EnterFault, EnterTool, EnteredCall, FailedCall, LeaveTool, NativeCall,
     NextCall, ResultFormat, Returned, ShownResult,
 };
-pub use gemini::GEMINI;
 pub use dialect_set::{DialectSet, DialectSetError, NATIVE};
 pub use dialect_state::{DialectState, SpokenCall, asked_id, step_id};
+pub use gemini::GEMINI;
 pub use memory::DialectMemory;
 pub use neutral::{NeutralAnswer, neutral_instructions, parse_neutral};
 pub use opencode::OPENCODE;

@@ -26,6 +26,7 @@ mod hex;
 mod inbox;
 mod indexer;
 mod journal;
+mod pin_store;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod quarantine;
@@ -62,6 +63,7 @@ pub use grant_store::GrantStore;
 pub use inbox::{HeldLease, Inbox, InvalidReplyAddress, Lease, NewTask, ReplyAddress, Task, TaskState};
 pub use indexer::{Indexer, catch_up, reindex};
 pub use journal::Journal;
+pub use pin_store::PinStore;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 pub use quarantine::{CallQuarantine, PlaceFile, Quarantine, QuarantinedChange};

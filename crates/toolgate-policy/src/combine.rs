@@ -46,7 +46,8 @@ fn power(permission: Permission) -> u8 {
         Permission::ProcExec => 5,
         Permission::GitWrite => 6,
         Permission::NetConnect => 7,
-        Permission::Unsandboxed => 8,
+        Permission::McpCall => 8,
+        Permission::Unsandboxed => 9,
     }
 }
 

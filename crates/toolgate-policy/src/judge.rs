@@ -181,7 +181,8 @@ impl Policy {
             | Effect::Recall { .. }
             | Effect::Note { .. }
             | Effect::Skill { .. }
-            | Effect::Delegate { .. } => {}
+            | Effect::Delegate { .. }
+            | Effect::UseServer { .. } => {}
         }
     }
 

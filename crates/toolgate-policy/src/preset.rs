@@ -10,7 +10,7 @@ pub const MANY_FILES: usize = 20;
 
 /// What each preset says to each permission.
 #[rustfmt::skip]
-const BASELINES: [(Permission, [Decision; 4]); 8] = [
+const BASELINES: [(Permission, [Decision; 4]); 9] = [
     //                       full   workspace  autonomous  read-only
     (Permission::FsRead,     [Allow, Allow,     Allow,      Allow]),
     (Permission::FsWrite,    [Allow, Allow,     Allow,      Deny]),
@@ -20,6 +20,7 @@ const BASELINES: [(Permission, [Decision; 4]); 8] = [
     (Permission::GitWrite,   [Allow, Ask,       Ask,        Deny]),
     (Permission::Agent,      [Allow, Allow,     Allow,      Allow]),
     (Permission::Unsandboxed,[Allow, Ask,       Ask,        Deny]),
+    (Permission::McpCall,    [Allow, Ask,       Ask,        Deny]),
 ];
 
 /// Every permission, in the table's order.
@@ -61,6 +62,7 @@ pub(crate) fn reason(preset: Preset, permission: Permission) -> String {
         Permission::GitWrite => "changing a repository's history or remotes",
         Permission::Agent => "talking to the person and keeping notes",
         Permission::Unsandboxed => "running commands with no sandbox around them",
+        Permission::McpCall => "using tools of other MCP servers",
     };
     match (baseline(preset, permission), permission) {
         (Deny, Permission::ProcExec) => {

@@ -65,7 +65,7 @@ fn config() -> impl Strategy<Value = Config> {
         |(rules, preset, tools, hosts, commands, except, lines)| Config {
             preset,
             rules,
-            tools: ToolsConfig { allow: tools, deny: vec![] },
+            tools: ToolsConfig { allow: tools, ..ToolsConfig::default() },
             network: NetworkConfig { allow: hosts },
             commands,
             sensitive: SensitiveConfig { except },

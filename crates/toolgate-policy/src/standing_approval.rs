@@ -31,7 +31,8 @@ fn is_exact(effect: &Effect) -> bool {
         | Effect::Attend { .. }
         | Effect::Note { .. }
         | Effect::Skill { .. }
-        | Effect::Delegate { .. } => true,
+        | Effect::Delegate { .. }
+        | Effect::UseServer { .. } => true,
     }
 }
 

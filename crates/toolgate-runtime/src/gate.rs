@@ -11,6 +11,7 @@ mod hands;
 mod path;
 mod person_channel;
 mod refusals;
+mod server_calls;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +32,7 @@ pub(crate) use self::command_settlement::CommandSettlement;
 pub use self::egress::CallEgress;
 pub(crate) use self::event_writer::EventWriter;
 pub use self::path::Cleared;
+pub use self::server_calls::ToolServers;
 use crate::hidden_path_scanner::HiddenPathScanner;
 use crate::locks::PathLocks;
 use crate::processes::ProcessRegistries;
@@ -63,6 +65,8 @@ pub struct GateParts {
     pub changes: Arc<WorkspaceChanges>,
     /// Runs commands, each of them confined.
     pub processes: Option<Arc<dyn ProcessLauncher>>,
+    /// Other MCP servers.
+    pub servers: Arc<ToolServers>,
     /// Fetches over HTTP.
     pub web: Option<Arc<dyn Web>>,
     /// Stores the agent's own notes.

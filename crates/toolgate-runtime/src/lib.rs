@@ -18,6 +18,7 @@ mod processes;
 mod question;
 mod registry;
 mod replay;
+mod servers;
 mod session;
 mod skills;
 mod step_timings;
@@ -33,7 +34,7 @@ pub use approval::{
     QueuedQuestion,
 };
 pub use call_registry::{CallRegistry, CallRegistryError, RegisteredCall};
-pub use gate::{AgentNotes, CallEgress, Cleared, Gate, GateParts, Judgement};
+pub use gate::{AgentNotes, CallEgress, Cleared, Gate, GateParts, Judgement, ToolServers};
 pub use grant_view::GrantView;
 pub use hidden_path_scanner::HiddenPathScanner;
 pub use principal::{Principal, PrincipalSession};
@@ -41,6 +42,7 @@ pub use processes::{ProcessFollower, ProcessRegistries, ProcessRegistry, Session
 pub use question::{NobodyAnswers, QuestionAnswerer};
 pub use registry::{Registry, RegistryError};
 pub use replay::{Replay, quoted};
+pub use servers::SessionServers;
 pub use session::{EventSink, NobodyWatches, Session};
 pub use skills::SkillDirectory;
 pub use step_timings::StepTimings;

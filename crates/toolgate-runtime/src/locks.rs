@@ -55,11 +55,12 @@ impl LockedPath {
 }
 
 impl Claimed {
-    /// What a call of this session claims. A command may touch anything, so its call claims no path, unless its tool says
-    /// that it can run in parallel.
+    /// What a call of this session claims. A command or another server may touch anything, so its call claims no path, unless
+    /// its tool says that it can run in parallel.
     fn by_call(session: &str, effects: &[LocatedEffect], parallel: bool) -> Self {
         let session = session.to_owned();
-        match effects.iter().any(|located| matches!(located.effect, Effect::Run { .. })) && !parallel {
+        let is_command = |effect: &Effect| matches!(effect, Effect::Run { .. } | Effect::UseServer { .. });
+        match effects.iter().any(|located| is_command(&located.effect)) && !parallel {
             true => Self::Command { session },
             false => Self::Paths { session, paths: paths(effects) },
         }

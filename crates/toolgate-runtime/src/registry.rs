@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use jsonschema::{Draft, Validator};
+use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 use toolgate_contract::{AnyTool, ArgumentFormat, Call, Declaration, ErrorCode, PreparedCall, Right, ToolError};
 
@@ -67,6 +67,13 @@ impl Registry {
         }
     }
 
+    /// Adds a tool from another source, whose schema may be anything: it is compiled now.
+    pub fn add_checked(&mut self, tool: Arc<dyn AnyTool>) -> Result<(), RegistryError> {
+        let registered = RegisteredTool { tool: Arc::clone(&tool), validator: OnceLock::new() };
+        registered.validator().map_err(Clone::clone)?;
+        self.add(tool)
+    }
+
     /// Compiles every schema now, and reports an invalid one: for tools from other sources.
     pub fn check(&self) -> Result<(), RegistryError> {
         self.tools.values().try_for_each(|registered| registered.validator().map(drop).map_err(Clone::clone))
@@ -121,7 +128,9 @@ impl RegisteredTool {
 
     fn validator(&self) -> Result<&Validator, &RegistryError> {
         let compiled = self.validator.get_or_init(|| {
-            let options = jsonschema::options().with_draft(Draft::Draft202012);
+            // No pattern of somebody else's schema may take more than linear time.
+            let options =
+                jsonschema::options().with_draft(Draft::Draft202012).with_pattern_options(PatternOptions::regex());
             let tool = || self.tool.name().to_owned();
             options
                 .build(self.schema())

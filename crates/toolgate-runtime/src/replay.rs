@@ -72,6 +72,7 @@ fn belongs_to_session(effect: &Effect) -> bool {
         | Effect::Run { .. }
         | Effect::Connect { .. }
         | Effect::Unsandboxed { .. }
+        | Effect::UseServer { .. }
         | Effect::Speak
         | Effect::Recall { .. }
         | Effect::Note { .. } => false,

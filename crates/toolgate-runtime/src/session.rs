@@ -15,6 +15,7 @@ use crate::approval::{
 };
 use crate::processes::ProcessRegistry;
 use crate::question::{NobodyAnswers, QuestionAnswerer};
+use crate::servers::SessionServers;
 use crate::skills::ActiveSkills;
 use toolgate_journal::{Recorder, SkillLimits};
 
@@ -75,6 +76,8 @@ pub struct Session {
     pub turn: Option<u64>,
     /// The session's processes. They end with the last session that shares them.
     pub processes: Arc<ProcessRegistry>,
+    /// The MCP servers that run for the session. They end with the last session that shares them.
+    pub servers: Arc<SessionServers>,
     /// Agents that calls may start; none outside an agent.
     pub agents: Option<Arc<dyn Agents>>,
     /// Whether this program makes one call of the session and ends: then the call waits until its command ends. The
@@ -105,6 +108,7 @@ impl Session {
             ceilings: Vec::new(),
             turn: None,
             processes: Arc::default(),
+            servers: Arc::default(),
             agents: None,
             waits: false,
             skills: Arc::default(),
@@ -154,9 +158,10 @@ impl Session {
         self
     }
 
-    /// Ends all processes of the session, and waits until they are gone and recorded; what was granted until its end is
+    /// Ends all processes and servers of the session, and waits until the processes are gone and recorded; what was granted until its end is
     /// removed. Dropping the session ends the processes too, without waiting.
     pub async fn end(&self) {
+        self.servers.end();
         self.processes.end().await;
         // Nobody can continue such a session, so a grant that couldn't be removed covers nothing any more.
         let _ = self.recorder.end_grants();

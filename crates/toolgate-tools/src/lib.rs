@@ -1,7 +1,8 @@
-//! The built-in tools, one file each. A tool sees only its arguments and its `Hands`: no policy, no gate, no journal.
+//! The built-in tools, one file each, and the tools that a person configures. A tool sees only its arguments and its `Hands`: no policy, no gate, no journal.
 
 mod artifact;
 mod ask;
+mod configured;
 mod delete;
 mod display;
 mod edit;
@@ -34,6 +35,7 @@ use toolgate_contract::{AnyTool, erase};
 pub use self::image::ImageTool;
 pub use artifact::ArtifactTool;
 pub use ask::AskTool;
+pub use configured::{CommandTemplate, ConfiguredTool};
 pub use delete::DeleteTool;
 pub use display::DisplayTool;
 pub use edit::EditTool;

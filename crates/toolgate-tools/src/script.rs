@@ -4,14 +4,13 @@
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use toolgate_contract::{
-    DeniedAccess, Effect, Hands, Permission, Preview, Risk, SettledChanges, SideEffect, SkillScript as Started, Spec,
-    StopReason, Tool, ToolError,
+    Effect, Hands, Permission, Preview, Risk, SideEffect, SkillScript as Started, Spec, Tool, ToolError,
 };
 
 use crate::skill;
-use crate::support::command_result::{CommandResult, ended};
+use crate::support::command_output::CommandOutput;
 
 /// Runs a script of a skill.
 pub struct ScriptTool;
@@ -53,35 +52,9 @@ impl Args {
     }
 }
 
-/// How it ended.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Output {
-    /// 0 is success, 124 means that it timed out.
-    exit_code: i32,
-    /// What it wrote to its standard output.
-    stdout: String,
-    /// What it wrote to its standard error.
-    stderr: String,
-    /// How long it took, in milliseconds.
-    duration_ms: u64,
-    /// Whether it was stopped because it timed out.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    timed_out: bool,
-    /// Whether it was stopped because it wrote more output than is allowed.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    output_limit: bool,
-    /// What it changed in the workspace.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    changes: Option<SettledChanges>,
-    /// What the sandbox denied it, if it failed, as a possible reason.
-    // The gate fills this in, once it is known whether the missing rights are granted.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    denied: Vec<DeniedAccess>,
-}
-
 impl Tool for ScriptTool {
     type Args = Args;
-    type Output = Output;
+    type Output = CommandOutput;
 
     const SPEC: Spec = Spec {
         name: "script",
@@ -109,16 +82,10 @@ impl Tool for ScriptTool {
         Ok(None)
     }
 
-    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<CommandOutput, ToolError> {
         let directories = hands.blocking(|hands| hands.skills()).await?;
         skill::read(skill::find(&args.skill, &directories)?)?;
         let attached = hands.start_script(args.started(), Duration::from_millis(args.timeout_ms)).await?;
-        let Some(end) = ended(attached.process(), Duration::MAX).await else {
-            return Err(ToolError::internal("A script's end was lost."));
-        };
-        let CommandResult { exit_code, stdout, stderr, duration_ms, stopped, changes } =
-            CommandResult::of(attached.process(), end, hands)?;
-        let (timed_out, output_limit) = (stopped == Some(StopReason::Time), stopped == Some(StopReason::Output));
-        Ok(Output { exit_code, stdout, stderr, duration_ms, timed_out, output_limit, changes, denied: Vec::new() })
+        CommandOutput::wait_for(&attached, hands).await
     }
 }

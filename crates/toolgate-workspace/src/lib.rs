@@ -4,10 +4,12 @@
 //! A [`WorkspaceLocation`] says where the workspace is and by which rules; [`Workspace::open`] makes everything that a call
 //! needs; [`Workspace::begin`] gives a client its session and the run that it is recorded in.
 
+mod configured_tools;
 mod dialect_session;
 mod error;
 mod live_events;
 mod location;
+mod mcp_servers;
 mod options;
 mod recorded_session;
 mod sandbox_profile;
@@ -19,6 +21,7 @@ pub use dialect_session::{DialectReply, DialectSession};
 pub use error::WorkspaceError;
 pub use live_events::{LiveEventReceiver, LiveEvents};
 pub use location::WorkspaceLocation;
+pub use mcp_servers::pin_name;
 pub use options::{WarningSink, WorkspaceOptions};
 pub use recorded_session::{RecordedSession, RunChoice};
 pub use sandbox_profile::{create_private_directory, root_directories, sandbox_profile, sandboxed_processes};

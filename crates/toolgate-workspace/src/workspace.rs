@@ -17,9 +17,11 @@ use toolgate_sandbox::{Roots, StoredOverlays};
 use toolgate_tools::text::UnifiedDiffer;
 use toolgate_web::{FetchLimits, WebClient};
 
+use crate::configured_tools::add_configured_tools;
 use crate::error::WorkspaceError;
 use crate::live_events::LiveEvents;
 use crate::location::WorkspaceLocation;
+use crate::mcp_servers::{add_mcp_servers, server_secrets};
 use crate::options::{WarningSink, WorkspaceOptions};
 use crate::sandbox_profile::{root_directories, sandboxed_processes};
 use crate::skill_directories::skill_directories;
@@ -140,6 +142,7 @@ impl WorkspaceLocation {
         let variables = environment.iter().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
         let mut secrets = secrets_of_environment(variables, &names);
         secrets.extend(Stores::of(self, settings).secrets());
+        secrets.extend(server_secrets(settings, environment));
         secrets
     }
 }
@@ -167,8 +170,12 @@ fn gate_parts(
     let secrets = location.secrets(&settings, &options.environment).into_iter().chain(options.secrets.clone());
     let (changes, undo, commit) = changes(location, &settings, &files, &policy, run_options)?;
     let fetch_limits = FetchLimits { body_bytes: settings.fetch_bytes, ..Default::default() };
+    let mut registry = Registry::of(options.tools.iter().cloned().chain([undo, commit]))?;
+    add_configured_tools(&mut registry, &settings, &options.warn);
+    let servers = add_mcp_servers(location, &settings, options, &mut registry)?;
     Ok(GateParts {
-        registry: Registry::of(options.tools.iter().cloned().chain([undo, commit]))?,
+        registry,
+        servers: Arc::new(servers),
         policy,
         redactor: Arc::new(Redactor::new(secrets)),
         clock: Arc::clone(&options.clock),

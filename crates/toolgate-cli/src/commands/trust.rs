@@ -1,9 +1,8 @@
 //! `toolgate trust`: shows what a workspace would be allowed to decide, and accepts it as it is now.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 use toolgate_config::{UNTIL_TRUSTED, WORKSPACE_FILE, read_optional, trust};
@@ -13,8 +12,8 @@ use toolgate_workspace::SKILL_DIRECTORIES;
 
 use super::Invocation;
 use crate::exit::Exit;
-use crate::output::{err, errln, outln};
-use crate::terminal::{BOLD, DIM, YELLOW, diff_line, paint, plain};
+use crate::output::{errln, outln};
+use crate::terminal::{BOLD, DIM, YELLOW, confirm, diff_line, paint, plain};
 
 /// Trust this workspace: its toolgate.toml as it is now, its skills and its instructions for agents.
 ///
@@ -59,28 +58,14 @@ impl TrustArgs {
             return Ok(if is_agreed { Exit::Ok } else { Exit::ApprovalNeeded });
         }
         offered.show(workspace);
-        if !is_agreed && !ask()? {
+        if !is_agreed && !confirm("Trust this?", "toolgate trust --yes")? {
+            errln!("Nothing was trusted.");
             return Ok(Exit::Denied);
         }
         trust::trust(&trusted, workspace, offered.text())?;
         outln!("Trusted {} as it is now.", paint(BOLD, workspace.display()));
         Ok(Exit::Ok)
     }
-}
-
-/// Asks the person at the terminal. Without one nobody agrees.
-fn ask() -> Result<bool> {
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        anyhow::bail!("Nobody can be asked here. Read what is shown, then run `toolgate trust --yes`.");
-    }
-    err!("{} ", paint(BOLD, "Trust this? [y/N]"));
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer).context("the answer can't be read")?;
-    let is_yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
-    if !is_yes {
-        errln!("Nothing was trusted.");
-    }
-    Ok(is_yes)
 }
 
 /// What the person is asked to trust.

@@ -15,6 +15,11 @@ const CALLS: &[(&str, &[&str])] = &[
     ("call", &["list"]),
     ("tools", &[]),
     ("dialects", &[]),
+    ("mcp list", &[]),
+    ("mcp show", &["none"]),
+    ("mcp approve", &["none"]),
+    ("mcp add", &["time", "--", "mcp-server-time"]),
+    ("mcp remove", &["time"]),
     ("config show", &[]),
     ("config check", &[]),
     ("caches list", &[]),
@@ -61,7 +66,7 @@ const EXCEPTIONS: &[&str] = &["chat", "demo", "sandbox", "quarantine show", "com
 
 /// Lists that may be empty: no line is the JSON of no thing.
 const MAY_BE_EMPTY: &[&str] =
-    &["quarantine list", "policy replay", "caches list", "approvals list", "approvals grants", "attach"];
+    &["quarantine list", "policy replay", "caches list", "mcp list", "approvals list", "approvals grants", "attach"];
 
 /// The subcommands below this one, as its help lists them.
 fn subcommands(world: &World, words: &[&str]) -> Vec<String> {

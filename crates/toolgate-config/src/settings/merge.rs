@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::named_tables::{merge_mcp_servers, merge_tools};
 use super::roots::merge_roots;
 use super::{CallLimits, CommandLimits, ModelSettings, ProcessLimits, Settings};
 use crate::config::{StoreConfig, ToolLimitsConfig};
@@ -62,6 +63,8 @@ pub fn merge(
         store: StoreConfig { url: STORE_URL.merge(layers, warnings), queue: STORE_QUEUE.merge(layers, warnings) },
         client_dialects: DIALECTS_CLIENTS.merge(layers, warnings),
         model: merge_model(layers, warnings),
+        configured_tools: merge_tools(layers, warnings)?,
+        mcp_servers: merge_mcp_servers(layers, warnings)?,
     })
 }
 

@@ -43,10 +43,7 @@ pub(super) struct CallProcesses {
 impl CallProcesses {
     async fn launch(&self, spec: LaunchSpec, longest: Duration) -> Result<Arc<dyn ProcessHandle>, ToolError> {
         let spec = spec.restricted(self.restricted_paths().await?);
-        let launcher = self
-            .launcher
-            .as_deref()
-            .ok_or_else(|| ToolError::new(ErrorCode::SandboxUnavailable, "Commands can't be run here."))?;
+        let launcher = self.launcher()?;
         let slot = self.registry.slot(self.limits.most)?;
         let (child, settlement) = CommandSettlement::launch(&self.settler, launcher, spec.clone()).await?;
         let mut enforced = child.enforced();
@@ -70,8 +67,14 @@ impl CallProcesses {
         Ok(process)
     }
 
+    /// What runs commands.
+    pub(super) fn launcher(&self) -> Result<&dyn ProcessLauncher, ToolError> {
+        let unavailable = || ToolError::new(ErrorCode::SandboxUnavailable, "Commands can't be run here.");
+        self.launcher.as_deref().ok_or_else(unavailable)
+    }
+
     /// What policy takes from every command, as the workspace is now.
-    async fn restricted_paths(&self) -> Result<RestrictedPaths, ToolError> {
+    pub(super) async fn restricted_paths(&self) -> Result<RestrictedPaths, ToolError> {
         let (scanner, files, hidden) =
             (Arc::clone(&self.scanner), Arc::clone(&self.files), Arc::clone(&self.hidden_paths));
         let scan = tokio::task::spawn_blocking(move || scanner.restricted_paths(files.as_ref(), hidden.as_ref()));

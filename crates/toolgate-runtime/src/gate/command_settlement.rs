@@ -105,7 +105,11 @@ impl CommandSettlement {
 }
 
 /// The command with hidden files as it sees them, given what git has committed of them.
-async fn as_seen(settler: &Arc<ChangeSettler>, spec: LaunchSpec, view: CommittedView) -> Result<LaunchSpec, ToolError> {
+pub(super) async fn as_seen(
+    settler: &Arc<ChangeSettler>,
+    spec: LaunchSpec,
+    view: CommittedView,
+) -> Result<LaunchSpec, ToolError> {
     let settler = Arc::clone(settler);
     let work = move || {
         let seen = settler.as_seen_by_commands(spec.restrictions(), view);
@@ -116,7 +120,7 @@ async fn as_seen(settler: &Arc<ChangeSettler>, spec: LaunchSpec, view: Committed
 }
 
 /// Takes a snapshot before the command begins; none where changes can't be recorded.
-async fn snapshot(
+pub(super) async fn snapshot(
     settler: &Arc<ChangeSettler>,
     spec: &LaunchSpec,
     is_confined: bool,

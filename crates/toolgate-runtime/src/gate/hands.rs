@@ -4,6 +4,7 @@ mod call_hands;
 mod effect_index;
 mod files;
 mod processes;
+mod servers;
 mod tally;
 mod unfinished;
 
@@ -22,6 +23,7 @@ use super::call_record::CallRecord;
 use super::egress::CallEgress;
 use super::event_writer::EventWriter;
 use super::person_channel::PersonChannel;
+use super::server_calls::ServerCalls;
 use crate::skills::SkillLoader;
 
 /// How much of each end of a long stream is at hand, however little of it may be shown.
@@ -33,6 +35,7 @@ impl CallRecord<'_> {
         let (parts, session) = (&self.gate.parts, self.session);
         let (recorder, origin) = (Arc::clone(&session.recorder), Arc::clone(&self.origin));
         let changes = Arc::new(parts.changes.for_call(recorder, origin, session.id.clone()));
+        let processes = Arc::new(self.processes(&changes));
         let services = ToolServices {
             files: Arc::clone(&parts.files),
             artifacts: Arc::clone(&session.artifacts),
@@ -41,7 +44,13 @@ impl CallRecord<'_> {
             skills: Arc::new(self.skill_loader()),
             hidden_paths: self.gate.hidden_paths(),
             scanner: Arc::clone(&self.gate.scanner),
-            processes: Arc::new(self.processes(&changes)),
+            servers: Arc::new(ServerCalls {
+                known: Arc::clone(&parts.servers),
+                running: Arc::clone(&session.servers),
+                processes: Arc::clone(&processes),
+                policy: Arc::clone(&parts.policy),
+            }),
+            processes,
             changes,
             web: parts.web.clone(),
             egress: self.egress(),

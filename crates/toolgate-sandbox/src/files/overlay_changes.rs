@@ -56,19 +56,7 @@ impl OverlayChanges {
         let (substitutes, baseline, links, stop, approval) = Default::default();
         let roots = roots.to_vec();
         let owner = None;
-        Ok(Self {
-            layers,
-            started,
-            substitutes,
-            baseline,
-            links,
-            roots,
-            stop,
-            owner,
-            approval,
-            rehearsal,
-            directory,
-        })
+        Ok(Self { layers, started, substitutes, baseline, links, roots, stop, owner, approval, rehearsal, directory })
     }
 
     /// Makes layers over what a command can change, in a new directory of `parent`.

@@ -168,6 +168,12 @@ impl Profile {
         self
     }
 
+    /// The directory to show so that a program can be run that a person names by its path; none if it would show more than
+    /// that.
+    pub fn installation_of(program: &Path, home: Option<&Path>) -> Option<PathBuf> {
+        toolchains::installation_of(program, home)
+    }
+
     /// The absolute path of a workspace path.
     pub(super) fn locate(&self, place: &WorkspacePath) -> Option<PathBuf> {
         self.roots.get(place.root).map(|root| place.beneath(root))

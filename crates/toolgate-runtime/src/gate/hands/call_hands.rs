@@ -9,13 +9,14 @@ use serde_json::Value;
 use toolgate_contract::{
     Access, Agents, AllowedTools, ArtifactRef, Artifacts, BlockingWork, BoxFuture, CancellationToken, Changes, Effect,
     EgressPolicy, ErrorCode, Files, Guarantee, Hands, HiddenPaths, LocatedEffect, Message, NoteKind, NoteUpdate, Notes,
-    Person, ProcessTable, Question, QuestionOutcome, SkillCandidate, Skills, ToolError, Web, WebRequest, WebResponse,
-    WorkspacePath,
+    Person, ProcessTable, Question, QuestionOutcome, ServerCall, ServerDescription, ServerReply, SkillCandidate,
+    Skills, ToolError, Web, WebRequest, WebResponse, WorkspacePath,
 };
 
 use super::effect_index::EffectIndex;
 use super::tally::Tally;
 use super::unfinished::UnfinishedWork;
+use crate::gate::server_calls::ServerCalls;
 use crate::hidden_hard_links::HiddenHardLinks;
 use crate::hidden_path_scanner::HiddenPathScanner;
 
@@ -40,6 +41,8 @@ pub(super) struct ToolServices {
     pub(super) scanner: Arc<HiddenPathScanner>,
     /// The session's processes.
     pub(super) processes: Arc<dyn ProcessTable>,
+    /// Other MCP servers.
+    pub(super) servers: Arc<ServerCalls>,
     /// HTTP access; none if nothing can be fetched.
     pub(super) web: Option<Arc<dyn Web>>,
     /// The egress policy; none if nothing may be reached.
@@ -256,6 +259,14 @@ impl Hands for CallHands {
             };
             web.fetch(request, egress.as_ref()).await
         })
+    }
+
+    fn call_server<'a>(&'a self, server: &'a str, call: ServerCall) -> BoxFuture<'a, Result<ServerReply, ToolError>> {
+        Box::pin(self.use_server(server, call))
+    }
+
+    fn describe_server<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<ServerDescription, ToolError>> {
+        Box::pin(self.start_server(server))
     }
 
     fn agents(&self, agent: &str) -> Result<(&dyn Agents, &str), ToolError> {

@@ -112,12 +112,7 @@ impl ProcessHands for CallHands {
     fn settled(&self, process: &dyn ProcessHandle) -> Option<SettledChanges> {
         let settled = process.progress().borrow().end.as_ref()?.changes.clone()?;
         if self.unfinished.count(process) && settled.rehearsal.is_none() {
-            let path = |line: &String| line.get(1..).unwrap_or_default().to_owned();
-            self.note(|tally| {
-                tally.files_changed.extend(settled.paths.iter().map(path));
-                tally.more_files_changed += settled.unlisted();
-                tally.folded.extend(settled.folded.iter().cloned());
-            });
+            self.count_changes(&settled);
         }
         Some(settled)
     }

@@ -60,6 +60,12 @@ pub(super) fn find(environment: &BTreeMap<OsString, OsString>, home: Option<&Pat
     found
 }
 
+/// The directory to show so that a program can be run that a person names by its path; none if it would show more than that.
+pub(crate) fn installation_of(program: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let found = installation(real(program)?.parent()?);
+    is_narrow(&found, home).then_some(found)
+}
+
 /// The directory to show for programs in `directory`: the installation that they belong to, if it looks like one and not like
 /// somebody's project.
 fn installation(directory: &Path) -> PathBuf {

@@ -1,0 +1,161 @@
+//! `toolgate mcp`: other MCP servers, whose tools are offered beside the built-in ones.
+
+mod approve;
+mod edit_config;
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use serde_json::json;
+use toolgate_config::McpServerConfig;
+use toolgate_contract::{counted, quoted};
+use toolgate_gateway::{ServerDefinitions, cleaned, tool_name};
+use toolgate_workspace::pin_name;
+
+use self::approve::ApproveArgs;
+use self::edit_config::{AddArgs, RemoveArgs};
+use super::Invocation;
+use crate::exit::Exit;
+use crate::output::{errln, outln};
+use crate::terminal::{BOLD, DIM, GREEN, TextTable, YELLOW, paint, plain, wrapped};
+
+/// Use the tools of other MCP servers through the gate.
+///
+/// A server is a program that your configuration names. It runs in a sandbox of its own: it sees the workspace, read-only unless you
+/// say otherwise, and reaches the hosts that you list. None of its tools is offered before you have seen and approved its definition;
+/// when the server defines a tool differently later, that tool waits until you approve it again.
+///
+/// Examples:
+///   toolgate mcp add time -- mcp-server-time
+///   toolgate mcp add files --access write -- node server-filesystem.js .
+///   toolgate mcp approve time
+///   toolgate mcp list
+///   toolgate mcp show time
+///   toolgate mcp remove time
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct McpArgs {
+    #[command(subcommand)]
+    verb: McpVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum McpVerb {
+    Add(AddArgs),
+    /// List the servers, and how many tools of each are approved.
+    List,
+    /// Show a server: how it is started, what it may reach, its approved tools.
+    Show {
+        /// Its name.
+        name: String,
+    },
+    Approve(ApproveArgs),
+    Remove(RemoveArgs),
+}
+
+impl McpArgs {
+    pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
+        match self.verb {
+            McpVerb::Add(verb) => verb.run(invocation),
+            McpVerb::List => list(invocation),
+            McpVerb::Show { name } => KnownServer::find(invocation, &name)?.show(invocation.json),
+            McpVerb::Approve(verb) => verb.run(invocation),
+            McpVerb::Remove(verb) => verb.run(invocation),
+        }
+    }
+}
+
+/// A server of the configuration, with what was approved of it.
+struct KnownServer {
+    name: String,
+    config: McpServerConfig,
+    approved: Option<ServerDefinitions>,
+}
+
+impl KnownServer {
+    fn all(invocation: &Invocation) -> Result<Vec<Self>> {
+        let location = &invocation.location;
+        let servers = location.load()?.settings.mcp_servers;
+        if servers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let pins = location.mcp_pins()?;
+        let known = servers.into_iter().map(|(name, config)| {
+            let approved = pins.load(&pin_name(&name, &config))?;
+            Ok(Self { name, config, approved })
+        });
+        known.collect()
+    }
+
+    fn find(invocation: &Invocation, name: &str) -> Result<Self> {
+        let found = Self::all(invocation)?.into_iter().find(|server| server.name == name);
+        found.with_context(|| {
+            format!("no MCP server named `{name}` is configured; `toolgate mcp list` shows those there are")
+        })
+    }
+
+    fn command(&self) -> String {
+        self.config.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    }
+
+    fn tools(&self) -> usize {
+        self.approved.as_ref().map_or(0, |approved| approved.tools.len())
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let approved = self.approved.iter().flat_map(ServerDefinitions::definitions);
+        let tools: Vec<_> = approved
+            .map(|tool| {
+                json!({ "name": tool_name(&self.name, tool.name()), "tool": tool.name(), "definition": tool.hash() })
+            })
+            .collect();
+        json!({ "name": self.name, "config": self.config, "approved": self.approved.is_some(), "tools": tools })
+    }
+
+    fn show(&self, as_json: bool) -> Result<Exit> {
+        if as_json {
+            outln!("{}", self.json());
+            return Ok(Exit::Ok);
+        }
+        outln!("{} {}", paint(BOLD, &self.name), paint(DIM, plain(&self.command())));
+        outln!("workspace: {}", serde_json::to_value(self.config.workspace)?.as_str().unwrap_or_default());
+        let hosts = if self.config.hosts.is_empty() { "none".to_owned() } else { self.config.hosts.join(", ") };
+        outln!("hosts:     {hosts}");
+        match &self.approved {
+            None => outln!("{}", paint(YELLOW, format!("Nothing is approved yet: toolgate mcp approve {}", self.name))),
+            Some(approved) => {
+                let mut table = TextTable::new(&["TOOL", "WHAT IT SAYS IT DOES"]);
+                for tool in approved.definitions() {
+                    let first = tool.description().lines().next().unwrap_or_default().to_owned();
+                    table.row([(tool_name(&self.name, tool.name()), BOLD), (first, anstyle::Style::new())]);
+                }
+                table.print();
+                if let Some(words) = &approved.instructions {
+                    outln!("instructions: {}", wrapped(&cleaned(words), 0));
+                }
+            }
+        }
+        Ok(Exit::Ok)
+    }
+}
+
+fn list(invocation: &Invocation) -> Result<Exit> {
+    let servers = KnownServer::all(invocation)?;
+    if invocation.json {
+        servers.iter().for_each(|server| outln!("{}", server.json()));
+        return Ok(Exit::Ok);
+    }
+    if servers.is_empty() {
+        errln!("No MCP server is configured. Add one: toolgate mcp add NAME -- COMMAND");
+        return Ok(Exit::Ok);
+    }
+    let mut table = TextTable::new(&["SERVER", "TOOLS", "COMMAND"]);
+    for server in &servers {
+        let tools = match server.approved {
+            Some(_) => (format!("{} approved", counted(server.tools(), "tool")), GREEN),
+            None => (format!("none yet: toolgate mcp approve {}", server.name), YELLOW),
+        };
+        table.row([(server.name.clone(), BOLD), tools, (plain(&server.command()), DIM)]);
+    }
+    table.print();
+    Ok(Exit::Ok)
+}

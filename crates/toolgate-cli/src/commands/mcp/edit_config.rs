@@ -1,0 +1,165 @@
+//! `toolgate mcp add` and `remove`: edit the user's own configuration, and nothing else in it.
+#![allow(clippy::disallowed_methods, reason = "edits the user's own configuration, outside of every workspace")]
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use toolgate_config::{Config, read_optional};
+
+use crate::commands::Invocation;
+use crate::exit::Exit;
+use crate::output::outln;
+use crate::terminal::{BOLD, paint};
+
+/// Add a server to your configuration.
+#[derive(Debug, Args)]
+pub(super) struct AddArgs {
+    /// Its name; the names of its tools begin with it.
+    name: String,
+    /// What it may do in the workspace.
+    #[arg(long, value_name = "ACCESS", default_value = "read")]
+    access: AccessFlag,
+    /// A directory beside the workspace that it may read.
+    #[arg(long = "root", value_name = "DIR")]
+    roots: Vec<String>,
+    /// A host that it may connect to, as HOST or HOST:PORT.
+    #[arg(long = "host", value_name = "HOST")]
+    hosts: Vec<String>,
+    /// A variable that it has.
+    #[arg(long = "env", value_name = "NAME=VALUE")]
+    env: Vec<String>,
+    /// A secret variable that it has, by where its value is: env:NAME or file:/PATH.
+    #[arg(long = "secret", value_name = "NAME=SOURCE")]
+    secrets: Vec<String>,
+    /// The program and its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum AccessFlag {
+    Read,
+    Write,
+}
+
+impl AddArgs {
+    pub(super) fn run(self, invocation: &Invocation) -> Result<Exit> {
+        let file = &invocation.location.config.user;
+        let text = read_optional(file)?.unwrap_or_default();
+        let before = Config::parse(&text, &file.display().to_string())?;
+        if before.mcp.servers.contains_key(&self.name) {
+            anyhow::bail!(
+                "`{}` is in {} already; `toolgate mcp remove {}` removes it",
+                self.name,
+                file.display(),
+                self.name
+            );
+        }
+        let section = self.section()?;
+        let gap = if text.is_empty() || text.ends_with("\n\n") {
+            ""
+        } else if text.ends_with('\n') {
+            "\n"
+        } else {
+            "\n\n"
+        };
+        let after = format!("{text}{gap}{section}");
+        let parsed = Config::parse(&after, &file.display().to_string()).context("it can't be added")?;
+        anyhow::ensure!(
+            parsed.mcp.servers.len() == before.mcp.servers.len() + 1,
+            "`{}` can't be a server's name",
+            self.name
+        );
+        write(file, &after)?;
+        if let Err(fault) = invocation.location.load() {
+            write(file, &text)?;
+            return Err(fault.into());
+        }
+        match invocation.json {
+            true => outln!("{}", json!({ "name": self.name, "file": file })),
+            false => {
+                outln!("Added {} to {}.", paint(BOLD, &self.name), file.display());
+                outln!("Look at its tools and approve them: toolgate mcp approve {}", self.name);
+            }
+        }
+        Ok(Exit::Ok)
+    }
+
+    /// The server as a section of a configuration file.
+    fn section(&self) -> Result<String> {
+        let access = match self.access {
+            AccessFlag::Read => "",
+            AccessFlag::Write => "workspace = \"write\"\n",
+        };
+        let mut section = format!("[mcp.servers.{}]\ncommand = {}\n{access}", self.name, json!(self.command));
+        for (field, entries) in [("roots", &self.roots), ("hosts", &self.hosts)] {
+            if !entries.is_empty() {
+                section += &format!("{field} = {}\n", json!(entries));
+            }
+        }
+        for (table, pairs) in [("env", &self.env), ("secrets", &self.secrets)] {
+            for pair in pairs {
+                let (name, value) = pair.split_once('=').with_context(|| format!("`{pair}` isn't NAME=VALUE"))?;
+                section += &format!("{table}.{} = {}\n", json!(name), json!(value));
+            }
+        }
+        Ok(section)
+    }
+}
+
+/// Remove a server from your configuration. What was approved of it is kept, in case it comes back as it was.
+#[derive(Debug, Args)]
+pub(super) struct RemoveArgs {
+    /// Its name.
+    name: String,
+}
+
+impl RemoveArgs {
+    pub(super) fn run(self, invocation: &Invocation) -> Result<Exit> {
+        let (file, name) = (&invocation.location.config.user, &self.name);
+        let text = read_optional(file)?.unwrap_or_default();
+        let mut expected = Config::parse(&text, &file.display().to_string())?;
+        if expected.mcp.servers.remove(name).is_none() {
+            anyhow::bail!("{} has no MCP server `{name}`", file.display());
+        }
+        let after = without_section(&text, name);
+        let is_the_rest = |config: &Config| config.mcp == expected.mcp && config.tools == expected.tools;
+        if !Config::parse(&after, "").is_ok_and(|config| is_the_rest(&config)) {
+            anyhow::bail!("`{name}` isn't a section of its own in {}; remove it there by hand", file.display());
+        }
+        write(file, &after)?;
+        match invocation.json {
+            true => outln!("{}", json!({ "name": name, "file": file })),
+            false => outln!("Removed {} from {}.", paint(BOLD, name), file.display()),
+        }
+        Ok(Exit::Ok)
+    }
+}
+
+/// The text without the sections of a server.
+fn without_section(text: &str, name: &str) -> String {
+    let (own, inner) = (format!("[mcp.servers.{name}]"), format!("[mcp.servers.{name}."));
+    let mut is_own = false;
+    let mut rest = String::new();
+    for line in text.split_inclusive('\n') {
+        let trimmed = line.trim();
+        if trimmed.starts_with('[') {
+            is_own = trimmed == own || trimmed.starts_with(&inner);
+        }
+        if !is_own {
+            rest.push_str(line);
+        }
+    }
+    rest
+}
+
+/// Writes a file in one step.
+fn write(file: &Path, text: &str) -> Result<()> {
+    let failed = || format!("{} can't be written", file.display());
+    let directory = file.parent().with_context(failed)?;
+    std::fs::create_dir_all(directory).with_context(failed)?;
+    let draft = directory.join(format!(".config-{}", std::process::id()));
+    std::fs::write(&draft, text).and_then(|()| std::fs::rename(&draft, file)).with_context(failed)
+}

@@ -1,0 +1,88 @@
+//! `[mcp]`: other MCP servers, whose tools are offered beside the built-in ones.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use toolgate_contract::RootAccess;
+
+use super::tools::EffectsConfig;
+
+/// `[mcp]`: other MCP servers.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct McpConfig {
+    /// `[mcp.servers.NAME]`: the servers, by name.
+    pub servers: BTreeMap<String, McpServerConfig>,
+}
+
+/// `[mcp.servers.NAME]`: a server that is started as a program and spoken to over its standard streams.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct McpServerConfig {
+    /// The program and its arguments, without a shell.
+    pub command: Vec<String>,
+    /// Variables that it has, as they are.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Variables that it has, each by where its value is.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub secrets: BTreeMap<String, SecretSource>,
+    /// What it may do in the workspace.
+    #[serde(default)]
+    pub workspace: RootAccess,
+    /// Directories beside the workspace that it may read: absolute paths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roots: Vec<String>,
+    /// Hosts that it may connect to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
+    /// Seconds that a call of one of its tools may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_seconds: Option<u64>,
+    /// Seconds without a call after which it is stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_seconds: Option<u64>,
+    /// `[mcp.servers.NAME.effects.TOOL]`: what a call of one of its tools touches.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub effects: BTreeMap<String, EffectsConfig>,
+}
+
+/// Where a secret is: `env:NAME` or `file:/PATH`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretSource {
+    /// In a variable of Toolgate's own environment.
+    Variable(String),
+    /// In a file, whose last newline isn't part of it.
+    File(String),
+}
+
+impl fmt::Display for SecretSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Variable(name) => write!(f, "env:{name}"),
+            Self::File(path) => write!(f, "file:{path}"),
+        }
+    }
+}
+
+impl Serialize for SecretSource {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for SecretSource {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.split_once(':') {
+            Some(("env", name)) if !name.is_empty() => Ok(Self::Variable(name.to_owned())),
+            Some(("file", path)) if path.starts_with('/') => Ok(Self::File(path.to_owned())),
+            // What was written may be the secret itself, so it isn't repeated.
+            _ => Err(D::Error::custom(
+                "a secret is `env:NAME` or `file:/PATH`; its value doesn't belong into a file of settings",
+            )),
+        }
+    }
+}

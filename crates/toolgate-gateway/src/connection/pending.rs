@@ -1,0 +1,93 @@
+//! Requests that wait for their answer.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use toolgate_contract::ToolError;
+
+use super::Peer;
+
+/// Requests that wait, by their id.
+#[derive(Default)]
+pub(super) struct PendingRequests(Mutex<PendingState>);
+
+#[derive(Default)]
+struct PendingState {
+    last_id: u64,
+    waiting: HashMap<u64, oneshot::Sender<Value>>,
+    /// Why no answer will come any more.
+    closed: Option<ToolError>,
+}
+
+/// A request that waits for its answer.
+pub(super) struct WaitingRequest {
+    pub(super) id: u64,
+    peer: Arc<Peer>,
+    answer: oneshot::Receiver<Value>,
+    is_answered: bool,
+}
+
+impl PendingRequests {
+    /// Whether answers can still come.
+    pub(super) fn is_open(&self) -> bool {
+        self.0.lock().closed.is_none()
+    }
+
+    /// A new request.
+    pub(super) fn begin(&self, peer: Arc<Peer>) -> Result<WaitingRequest, ToolError> {
+        let mut state = self.0.lock();
+        if let Some(reason) = &state.closed {
+            return Err(reason.clone());
+        }
+        state.last_id += 1;
+        let (sender, answer) = oneshot::channel();
+        let id = state.last_id;
+        state.waiting.insert(id, sender);
+        Ok(WaitingRequest { id, peer, answer, is_answered: false })
+    }
+
+    /// Takes an answer. One to no request, or a second one, is passed over.
+    pub(super) fn answer(&self, id: &Value, message: &Value) {
+        let waiting = id.as_u64().and_then(|id| self.0.lock().waiting.remove(&id));
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(message.clone());
+        }
+    }
+
+    /// Says that no answers come any more.
+    pub(super) fn close(&self, reason: ToolError) {
+        let mut state = self.0.lock();
+        state.closed.get_or_insert(reason);
+        state.waiting.clear();
+    }
+
+    fn reason(&self) -> ToolError {
+        self.0.lock().closed.clone().unwrap_or_else(ToolError::cancelled)
+    }
+}
+
+impl WaitingRequest {
+    /// Waits for the answer.
+    pub(super) async fn answer(&mut self) -> Result<Value, ToolError> {
+        let answer = (&mut self.answer).await;
+        self.is_answered = true;
+        answer.map_err(|_| self.peer.pending.reason())
+    }
+}
+
+impl Drop for WaitingRequest {
+    fn drop(&mut self) {
+        if self.is_answered {
+            return;
+        }
+        self.peer.pending.0.lock().waiting.remove(&self.id);
+        let (peer, params) =
+            (Arc::clone(&self.peer), json!({ "requestId": self.id, "reason": "The call was given up." }));
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { peer.notify("notifications/cancelled", params).await });
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The lines of a stream, each with a limit: a server that never ends its line doesn't fill our memory.
+
+/// Bytes of one line.
+const LONGEST: usize = 16 * 1024 * 1024;
+
+/// The beginning of a line that isn't whole yet.
+#[derive(Debug, Default)]
+pub(crate) struct LineBuffer {
+    rest: Vec<u8>,
+}
+
+/// A line that is longer than any message.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct LineTooLong;
+
+impl LineBuffer {
+    /// Adds a piece of the stream, and gives the lines that are whole now.
+    pub(crate) fn add(&mut self, piece: &[u8]) -> Result<Vec<Vec<u8>>, LineTooLong> {
+        let mut lines = Vec::new();
+        let mut parts = piece.split(|byte| *byte == b'\n');
+        let Some(first) = parts.next() else { return Ok(lines) };
+        self.rest.extend_from_slice(first);
+        for part in parts {
+            lines.push(std::mem::replace(&mut self.rest, part.to_vec()));
+        }
+        match self.rest.len() > LONGEST || lines.iter().any(|line| line.len() > LONGEST) {
+            true => Err(LineTooLong),
+            false => Ok(lines),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_put_together_from_pieces_and_bounded() {
+        let mut buffer = LineBuffer::default();
+        assert_eq!(buffer.add(b"one\ntw").unwrap(), [b"one".to_vec()]);
+        assert_eq!(buffer.add(b"o\n\nthree").unwrap(), [b"two".to_vec(), b"".to_vec()]);
+        assert_eq!(buffer.add(b"\n").unwrap(), [b"three".to_vec()]);
+        assert!(buffer.add(&vec![b'x'; LONGEST]).unwrap().is_empty());
+        assert_eq!(buffer.add(b"x"), Err(LineTooLong));
+    }
+}

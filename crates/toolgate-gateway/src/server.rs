@@ -1,0 +1,87 @@
+//! A server as configuration describes it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use toolgate_contract::{
+    BoxFuture, ChildProcess, LaunchSpec, RootAccess, ServerConnection, Streams, ToolError, ToolServer, quoted,
+};
+
+use crate::connection::Connection;
+
+/// What configuration says of a server.
+#[derive(Debug, Clone)]
+pub struct McpServerOptions {
+    /// Its name.
+    pub name: String,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Its variables, secrets included.
+    pub environment: BTreeMap<OsString, OsString>,
+    /// Its own directory, which is its home. It exists.
+    pub home: PathBuf,
+    /// Directories beside the workspace that it may read, its own program's among them.
+    pub roots: Vec<PathBuf>,
+    /// What it may do in the workspace.
+    pub workspace: RootAccess,
+    /// Hosts that it may connect to.
+    pub hosts: Vec<String>,
+    /// Seconds without a call after which it is stopped.
+    pub idle_seconds: u64,
+}
+
+/// A server that is started as a program and spoken to over its standard streams.
+pub struct McpServer {
+    options: McpServerOptions,
+}
+
+impl McpServer {
+    /// A server that isn't started yet.
+    pub fn new(options: McpServerOptions) -> Self {
+        Self { options }
+    }
+}
+
+impl ToolServer for McpServer {
+    fn name(&self) -> &str {
+        &self.options.name
+    }
+
+    fn launch_spec(&self) -> Result<LaunchSpec, ToolError> {
+        let McpServerOptions { command, environment, home, roots, .. } = &self.options;
+        let [program, arguments @ ..] = &command[..] else {
+            return Err(ToolError::internal("A server without a command can't be started."));
+        };
+        let home_variable = (OsString::from("HOME"), home.clone().into_os_string());
+        Ok(LaunchSpec {
+            command: command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+            arguments: arguments.iter().map(OsString::from).collect(),
+            environment: [home_variable].into_iter().chain(environment.clone()).collect(),
+            streams: Streams::Input,
+            writable: vec![home.clone()],
+            read_only: roots.clone(),
+            ..LaunchSpec::program(program)
+        })
+    }
+
+    fn workspace_access(&self) -> RootAccess {
+        self.options.workspace
+    }
+
+    fn hosts(&self) -> &[String] {
+        &self.options.hosts
+    }
+
+    fn idle_seconds(&self) -> u64 {
+        self.options.idle_seconds
+    }
+
+    fn connect(&self, child: Arc<dyn ChildProcess>) -> BoxFuture<'_, Result<Arc<dyn ServerConnection>, ToolError>> {
+        Box::pin(async {
+            let connection = Connection::open(&self.options.name, child).await?;
+            Ok(Arc::new(connection) as Arc<dyn ServerConnection>)
+        })
+    }
+}

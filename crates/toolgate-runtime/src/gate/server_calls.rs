@@ -1,0 +1,137 @@
+//! Calls of other MCP servers' tools: where a server runs, and what becomes of what it changes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolgate_changes::InPlaceCommand;
+use toolgate_contract::{
+    ApplyMode, CancellationToken, Enforced, ErrorCode, LaunchSpec, NetworkAccess, RootAccess, ServerCall,
+    ServerDescription, ServerReply, SettledChanges, ToolError, ToolServer,
+};
+use toolgate_policy::Policy;
+
+use super::call_processes::CallProcesses;
+use super::command_settlement::{as_seen, snapshot};
+use super::egress::CallEgress;
+use crate::servers::{RunningServer, SessionServers};
+
+/// The servers that configuration names.
+pub type ToolServers = BTreeMap<String, Arc<dyn ToolServer>>;
+
+/// The port of a host for which none is given.
+const USUAL_PORT: u16 = 443;
+
+/// Calls servers' tools for one call of ours.
+pub(super) struct ServerCalls {
+    pub(super) known: Arc<ToolServers>,
+    pub(super) running: Arc<SessionServers>,
+    pub(super) processes: Arc<CallProcesses>,
+    pub(super) policy: Arc<Policy>,
+}
+
+/// What a server changed during a call, and how it was confined.
+pub(super) struct ServerOutcome {
+    pub(super) result: Result<ServerReply, ToolError>,
+    pub(super) changes: Option<SettledChanges>,
+    pub(super) enforced: Enforced,
+}
+
+impl ServerCalls {
+    /// What a server says of itself.
+    pub(super) async fn describe(&self, server: &str) -> Result<ServerDescription, ToolError> {
+        self.start(server).await?.connection.describe().await
+    }
+
+    /// Calls a tool. Whatever the server changed until then is settled, also if the call is cancelled.
+    pub(super) async fn call(
+        &self,
+        server: &str,
+        call: &ServerCall,
+        cancel: &CancellationToken,
+    ) -> Result<ServerOutcome, ToolError> {
+        let running = unless_cancelled(cancel, self.start(server)).await?;
+        let in_place = self.snapshot(server, &running).await?;
+        let result = unless_cancelled(cancel, running.connection.call(call)).await;
+        running.touch();
+        let changes = match in_place {
+            Some(in_place) => self.settle(in_place).await?,
+            None => None,
+        };
+        let result = result.map(|result| ServerReply { result, changes: changes.clone() });
+        Ok(ServerOutcome { result, changes, enforced: running.enforced.clone() })
+    }
+
+    /// The running server of this name.
+    async fn start(&self, name: &str) -> Result<Arc<RunningServer>, ToolError> {
+        let server = self.known.get(name).ok_or_else(|| {
+            let message = format!("No MCP server named `{name}` is configured.");
+            ToolError::new(ErrorCode::NotFound, message).with_hint("`toolgate mcp list` shows those there are.")
+        })?;
+        let idle = Duration::from_secs(server.idle_seconds());
+        self.running.running(name, idle, self.launch(server.as_ref())).await
+    }
+
+    async fn launch(&self, server: &dyn ToolServer) -> Result<RunningServer, ToolError> {
+        let (processes, settler) = (&self.processes, &self.processes.settler);
+        let launcher = processes.launcher()?;
+        let is_confined = launcher.protects().await?;
+        let apply_mode = match server.workspace_access() {
+            RootAccess::Read => ApplyMode::None,
+            RootAccess::Write => ApplyMode::InPlace,
+        };
+        let spec = LaunchSpec {
+            network: NetworkAccess::Listed(Arc::new(CallEgress::new(Arc::clone(&self.policy), hosts(server)))),
+            apply_mode,
+            only_reads: apply_mode == ApplyMode::None,
+            ..server.launch_spec()?.restricted(processes.restricted_paths().await?)
+        };
+        let view = match is_confined {
+            true => toolgate_changes::CommittedView::Mounted,
+            false => toolgate_changes::CommittedView::AsItIs,
+        };
+        let spec = as_seen(settler, spec, view).await?;
+        let child = launcher.launch(spec.clone()).await?;
+        let enforced = child.enforced();
+        let connection = server.connect(child).await?;
+        Ok(RunningServer::new(connection, spec, is_confined, enforced))
+    }
+
+    /// The workspace before the call, for a server that may change it.
+    async fn snapshot(&self, server: &str, running: &RunningServer) -> Result<Option<Arc<InPlaceCommand>>, ToolError> {
+        match self.known.get(server).map(|server| server.workspace_access()) {
+            Some(RootAccess::Write) => snapshot(&self.processes.settler, &running.spec, running.is_confined).await,
+            _ => Ok(None),
+        }
+    }
+
+    async fn settle(&self, in_place: Arc<InPlaceCommand>) -> Result<Option<SettledChanges>, ToolError> {
+        let _lock = self.processes.locks.acquire_for_settling().await;
+        let settler = Arc::clone(&self.processes.settler);
+        let work = tokio::task::spawn_blocking(move || settler.settle(None, Some(in_place), ApplyMode::InPlace));
+        let settled = work.await.map_err(|_| ToolError::internal("The server's changes couldn't be settled."))??;
+        Ok(Some(settled).filter(|settled| !settled.is_empty()))
+    }
+}
+
+/// What the work comes to, unless the call is cancelled before.
+async fn unless_cancelled<T>(
+    cancel: &CancellationToken,
+    work: impl Future<Output = Result<T, ToolError>>,
+) -> Result<T, ToolError> {
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(ToolError::cancelled()),
+        done = work => done,
+    }
+}
+
+/// The hosts of a server's configuration, each with its port.
+fn hosts(server: &dyn ToolServer) -> Vec<(String, u16)> {
+    let with_port =
+        |text: &String| match text.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?))) {
+            Some((host, port)) => (host.to_owned(), port),
+            None => (text.clone(), USUAL_PORT),
+        };
+    server.hosts().iter().map(with_port).collect()
+}

@@ -1,0 +1,206 @@
+//! The MCP servers that run for a session. A server starts with the first call of one of its tools, is shared by the session's
+//! calls, and is stopped when nobody has called it for a while, or with the session.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use toolgate_contract::{Enforced, ErrorCode, LaunchSpec, ServerConnection, ToolError, counted};
+
+/// Failures in a row after which a server isn't started again for a while.
+const FAILURES: u32 = 3;
+
+/// How long a server that keeps failing is left alone; doubled with every further failure, up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+/// The servers of one session, by name.
+#[derive(Default)]
+pub struct SessionServers {
+    slots: Mutex<HashMap<String, Arc<ServerSlot>>>,
+}
+
+/// What is known of one server.
+#[derive(Default)]
+struct ServerSlot {
+    /// Held while it is started, so that it is started once.
+    state: tokio::sync::Mutex<SlotState>,
+}
+
+#[derive(Default)]
+struct SlotState {
+    running: Option<Arc<RunningServer>>,
+    failures: u32,
+    /// Not before this it is tried again.
+    paused_until: Option<Instant>,
+}
+
+/// A server that runs.
+pub(crate) struct RunningServer {
+    pub(crate) connection: Arc<dyn ServerConnection>,
+    /// How it was launched, for snapshots of what it can change.
+    pub(crate) spec: LaunchSpec,
+    /// Whether a sandbox keeps it from protected paths.
+    pub(crate) is_confined: bool,
+    /// Which guarantees hold.
+    pub(crate) enforced: Enforced,
+    last_used: Mutex<Instant>,
+}
+
+impl RunningServer {
+    pub(crate) fn new(
+        connection: Arc<dyn ServerConnection>,
+        spec: LaunchSpec,
+        is_confined: bool,
+        enforced: Enforced,
+    ) -> Self {
+        Self { connection, spec, is_confined, enforced, last_used: Mutex::new(Instant::now()) }
+    }
+
+    /// Notes that it is used now.
+    pub(crate) fn touch(&self) {
+        *self.last_used.lock() = Instant::now();
+    }
+
+    fn idle_at(&self, idle: Duration) -> Instant {
+        *self.last_used.lock() + idle
+    }
+}
+
+impl SessionServers {
+    /// The running server of this name, or the one that `start` starts. Without a call for `idle`, it is stopped.
+    pub(crate) async fn running(
+        &self,
+        name: &str,
+        idle: Duration,
+        start: impl Future<Output = Result<RunningServer, ToolError>>,
+    ) -> Result<Arc<RunningServer>, ToolError> {
+        let slot = Arc::clone(self.slots.lock().entry(name.to_owned()).or_default());
+        let mut state = slot.state.lock().await;
+        if let Some(running) = state.running.as_ref().filter(|running| running.connection.is_open()) {
+            running.touch();
+            return Ok(Arc::clone(running));
+        }
+        state.running = None;
+        state.check_pause(name)?;
+        let started = start.await;
+        state.count(&started);
+        let running = Arc::new(started?);
+        state.running = Some(Arc::clone(&running));
+        tokio::spawn(stop_when_idle(Arc::downgrade(&slot), Arc::downgrade(&running), idle));
+        Ok(running)
+    }
+
+    /// Stops all of them.
+    pub(crate) fn end(&self) {
+        self.slots.lock().clear();
+    }
+}
+
+impl SlotState {
+    fn check_pause(&self, name: &str) -> Result<(), ToolError> {
+        let left = self.paused_until.map(|until| until.saturating_duration_since(Instant::now())).unwrap_or_default();
+        if left.is_zero() {
+            return Ok(());
+        }
+        let (times, seconds) = (counted(self.failures, "time"), counted(left.as_secs() + 1, "second"));
+        let message =
+            format!("The MCP server `{name}` failed to start {times} in a row; it is tried again in {seconds}.");
+        Err(ToolError::new(ErrorCode::ServerError, message).with_hint("Go on without its tools, or tell the person."))
+    }
+
+    fn count<T>(&mut self, started: &Result<T, ToolError>) {
+        match started {
+            Ok(_) => (self.failures, self.paused_until) = (0, None),
+            Err(error) if error.code == ErrorCode::Cancelled => {}
+            Err(_) => {
+                self.failures += 1;
+                if let Some(more) = self.failures.checked_sub(FAILURES) {
+                    let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(more)).min(LONGEST_PAUSE);
+                    self.paused_until = Some(Instant::now() + pause);
+                }
+            }
+        }
+    }
+}
+
+/// Waits until a server wasn't used for so long, and lets go of it.
+async fn stop_when_idle(slot: Weak<ServerSlot>, running: Weak<RunningServer>, idle: Duration) {
+    while let Some(until) = running.upgrade().map(|running| running.idle_at(idle)) {
+        if until > Instant::now() {
+            tokio::time::sleep_until(until).await;
+            continue;
+        }
+        let Some(slot) = slot.upgrade() else { return };
+        let mut state = slot.state.lock().await;
+        // A call may have come meanwhile, or be in it.
+        let is_idle =
+            |running: &Arc<RunningServer>| running.idle_at(idle) <= Instant::now() && Arc::strong_count(running) == 1;
+        match &state.running {
+            Some(running) if is_idle(running) => state.running = None,
+            Some(running) => running.touch(),
+            None => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate_contract::{BoxFuture, ServerCall, ServerDescription};
+
+    use super::*;
+
+    struct Silent;
+
+    impl ServerConnection for Silent {
+        fn describe(&self) -> BoxFuture<'_, Result<ServerDescription, ToolError>> {
+            Box::pin(async { Ok(ServerDescription::default()) })
+        }
+
+        fn call<'a>(&'a self, _: &'a ServerCall) -> BoxFuture<'a, Result<serde_json::Value, ToolError>> {
+            Box::pin(async { Ok(serde_json::Value::Null) })
+        }
+
+        fn is_open(&self) -> bool {
+            true
+        }
+    }
+
+    fn running() -> RunningServer {
+        RunningServer::new(Arc::new(Silent), LaunchSpec::shell("true"), true, Enforced::default())
+    }
+
+    const IDLE: Duration = Duration::from_secs(60);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_starts_once_and_stops_when_nobody_uses_it() {
+        let servers = SessionServers::default();
+        let first = servers.running("a", IDLE, async { Ok(running()) }).await.unwrap();
+        let again = servers.running("a", IDLE, async { panic!("it runs already") }).await.unwrap();
+        assert!(Arc::ptr_eq(&first, &again));
+        drop(again);
+        tokio::time::sleep(IDLE * 2).await;
+        assert!(Arc::strong_count(&first) == 2, "a call in it keeps it");
+        let gone = Arc::downgrade(&first);
+        drop(first);
+        tokio::time::sleep(IDLE * 3).await;
+        assert!(gone.upgrade().is_none());
+        servers.running("a", IDLE, async { Ok(running()) }).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_keeps_failing_is_left_alone_for_a_while() {
+        let servers = SessionServers::default();
+        let fail = || async { Err(ToolError::new(ErrorCode::ServerError, "It ended.")) };
+        for _ in 0..FAILURES {
+            assert_eq!(servers.running("a", IDLE, fail()).await.err().unwrap().message, "It ended.");
+        }
+        let paused = servers.running("a", IDLE, async { panic!("it is left alone") }).await.err().unwrap();
+        assert!(paused.message.contains("failed to start 3 times in a row"), "{paused}");
+        tokio::time::sleep(FIRST_PAUSE).await;
+        servers.running("a", IDLE, async { Ok(running()) }).await.unwrap();
+    }
+}
