@@ -60,7 +60,7 @@ impl ChangeLog {
 
     /// The changes that a session made itself, also in earlier programs.
     pub(crate) fn made_in_session(&self, session: &str, now: Timestamp) -> Result<Vec<Vec<Change>>, ToolError> {
-        let Some(key) = &self.key else { return Ok(Vec::new()) };
+        let Some(key) = &self.options.key else { return Ok(Vec::new()) };
         made_in_session(self.state.path(), key, session, now)
     }
 
