@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{BoxFuture, ChildProcess, LaunchSpec, RootAccess, SettledChanges, ToolError};
+use crate::{BoxFuture, ChildProcess, LaunchSpec, Person, RootAccess, SettledChanges, ToolError};
 
 /// An MCP server that configuration names.
 pub trait ToolServer: Send + Sync {
@@ -28,8 +28,9 @@ pub trait ToolServer: Send + Sync {
 pub trait ServerConnection: Send + Sync {
     /// What it says of itself and of its tools.
     fn describe(&self) -> BoxFuture<'_, Result<ServerDescription, ToolError>>;
-    /// Calls a tool, if the server defines it as it was approved. Gives the result as the server wrote it.
-    fn call<'a>(&'a self, call: &'a ServerCall) -> BoxFuture<'a, Result<Value, ToolError>>;
+    /// Calls a tool, if the server defines it as it was approved. Gives the result as the server wrote it. What the server asks
+    /// meanwhile is asked of this person.
+    fn call<'a>(&'a self, call: &'a ServerCall, person: Arc<dyn Person>) -> BoxFuture<'a, Result<Value, ToolError>>;
     /// Whether it can still be spoken to.
     fn is_open(&self) -> bool;
 }

@@ -13,7 +13,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolgate_contract::{
-    BoxFuture, ChildProcess, ErrorCode, Output, ServerCall, ServerConnection, ServerDescription, ToolError,
+    BoxFuture, ChildProcess, ErrorCode, Output, Person, ServerCall, ServerConnection, ServerDescription, ToolError,
+    counted,
 };
 use toolgate_dialects::strict_json;
 
@@ -21,11 +22,15 @@ use self::pending::PendingRequests;
 use self::protocol::Protocol;
 use self::stderr_tail::StderrTail;
 use crate::definition::Definition;
+use crate::elicitation;
 use crate::foreign_text::cleaned;
 use crate::lines::LineBuffer;
 
 /// How long a server may take until it is ready to be called.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How often a server may ask the person during one call.
+const MOST_QUESTIONS: usize = 5;
 
 /// Pages of a list of tools, and bytes of all of them.
 const MOST_PAGES: usize = 200;
@@ -48,6 +53,8 @@ struct Peer {
     stderr: Mutex<StderrTail>,
     /// Whether the server said that its tools have changed.
     is_list_stale: AtomicBool,
+    /// Who is asked what the server asks; one for each call that runs, and how often was asked for it.
+    people: Mutex<Vec<(Arc<dyn Person>, usize)>>,
     /// Held while a message is written, so that messages don't mix.
     writing: tokio::sync::Mutex<()>,
 }
@@ -61,13 +68,14 @@ impl Connection {
             pending: PendingRequests::default(),
             stderr: Mutex::default(),
             is_list_stale: AtomicBool::new(true),
+            people: Mutex::default(),
             writing: tokio::sync::Mutex::default(),
         });
         tokio::spawn(Arc::clone(&peer).read());
         let opened = tokio::time::timeout(START_TIMEOUT, protocol::greet(&peer)).await;
         let greeted = opened.unwrap_or_else(|_| {
-            let seconds = START_TIMEOUT.as_secs();
-            Err(peer.fault(&format!("didn't answer within {seconds} seconds after it was started")))
+            let time = counted(START_TIMEOUT.as_secs(), "second");
+            Err(peer.fault(&format!("didn't answer within {time} after it was started")))
         });
         match greeted {
             Ok((protocol, about)) => Ok(Self { peer, protocol, about, hashes: tokio::sync::Mutex::default() }),
@@ -143,9 +151,10 @@ impl ServerConnection for Connection {
         Box::pin(async { Ok(ServerDescription { tools: self.list_tools().await?, ..self.about.clone() }) })
     }
 
-    fn call<'a>(&'a self, call: &'a ServerCall) -> BoxFuture<'a, Result<Value, ToolError>> {
+    fn call<'a>(&'a self, call: &'a ServerCall, person: Arc<dyn Person>) -> BoxFuture<'a, Result<Value, ToolError>> {
         Box::pin(async {
             self.check_definition(call).await?;
+            let _asked = AskedPerson::new(&self.peer, person);
             let params = json!({ "name": call.tool, "arguments": call.args });
             self.peer.request("tools/call", self.protocol.params(params)).await
         })
@@ -153,6 +162,25 @@ impl ServerConnection for Connection {
 
     fn is_open(&self) -> bool {
         self.peer.pending.is_open()
+    }
+}
+
+/// A person who can be asked while a call runs.
+struct AskedPerson<'a> {
+    peer: &'a Peer,
+    person: Arc<dyn Person>,
+}
+
+impl<'a> AskedPerson<'a> {
+    fn new(peer: &'a Peer, person: Arc<dyn Person>) -> Self {
+        peer.people.lock().push((Arc::clone(&person), 0));
+        Self { peer, person }
+    }
+}
+
+impl Drop for AskedPerson<'_> {
+    fn drop(&mut self) {
+        self.peer.people.lock().retain(|(person, _)| !Arc::ptr_eq(person, &self.person));
     }
 }
 
@@ -200,18 +228,41 @@ impl Peer {
             (None, Some(id)) => self.pending.answer(id, &message),
             (Some("notifications/tools/list_changed"), None) => self.is_list_stale.store(true, Ordering::SeqCst),
             (Some(method), Some(id)) => {
-                let answer = match method {
-                    "ping" => json!({ "jsonrpc": "2.0", "id": id, "result": {} }),
-                    _ => json!({ "jsonrpc": "2.0", "id": id, "error": {
-                        "code": -32601, "message": "This client doesn't offer that.",
-                    } }),
-                };
-                // In a task of its own: a server that doesn't read must not keep us from reading.
-                let peer = Arc::clone(self);
-                tokio::spawn(async move { peer.write(&answer).await });
+                // In a task of its own: neither a person who thinks nor a server that doesn't read keeps us from reading.
+                let (peer, method, id, params) =
+                    (Arc::clone(self), method.to_owned(), id.clone(), message["params"].clone());
+                tokio::spawn(async move {
+                    let answer = match peer.serve(&method, &params).await {
+                        Some(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+                        None => json!({ "jsonrpc": "2.0", "id": id, "error": {
+                            "code": -32601, "message": "This client doesn't offer that.",
+                        } }),
+                    };
+                    peer.write(&answer).await
+                });
             }
             _ => {}
         }
+    }
+
+    /// The result of a request of the server; none for what isn't offered.
+    async fn serve(&self, method: &str, params: &Value) -> Option<Value> {
+        match method {
+            "ping" => Some(json!({})),
+            "elicitation/create" => Some(match self.person_to_ask() {
+                Some(person) => elicitation::answer(&self.server, params, person.as_ref()).await,
+                None => json!({ "action": "cancel" }),
+            }),
+            _ => None,
+        }
+    }
+
+    /// The person of the call that began last, unless the server asked often enough.
+    fn person_to_ask(&self) -> Option<Arc<dyn Person>> {
+        let mut people = self.people.lock();
+        let (person, asked) = people.last_mut()?;
+        *asked += 1;
+        (*asked <= MOST_QUESTIONS).then(|| Arc::clone(person))
     }
 
     /// Sends a request, and waits for its answer. A request that nobody waits for any more is cancelled.

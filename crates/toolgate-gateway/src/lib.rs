@@ -8,6 +8,7 @@ mod connection;
 mod definition;
 mod definitions;
 mod describe_tool;
+mod elicitation;
 mod foreign_text;
 mod lines;
 mod server;

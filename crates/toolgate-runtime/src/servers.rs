@@ -149,7 +149,7 @@ async fn stop_when_idle(slot: Weak<ServerSlot>, running: Weak<RunningServer>, id
 
 #[cfg(test)]
 mod tests {
-    use toolgate_contract::{BoxFuture, ServerCall, ServerDescription};
+    use toolgate_contract::{BoxFuture, Person, ServerCall, ServerDescription};
 
     use super::*;
 
@@ -160,7 +160,11 @@ mod tests {
             Box::pin(async { Ok(ServerDescription::default()) })
         }
 
-        fn call<'a>(&'a self, _: &'a ServerCall) -> BoxFuture<'a, Result<serde_json::Value, ToolError>> {
+        fn call<'a>(
+            &'a self,
+            _: &'a ServerCall,
+            _: Arc<dyn Person>,
+        ) -> BoxFuture<'a, Result<serde_json::Value, ToolError>> {
             Box::pin(async { Ok(serde_json::Value::Null) })
         }
 

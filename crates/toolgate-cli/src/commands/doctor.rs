@@ -20,6 +20,7 @@ use toolgate_sandbox::{OpenMethod, Roots, test_host_list};
 use toolgate_workspace::{FULL_WARNING, Stores, WorkspaceError, create_private_directory, sandbox_profile};
 
 use super::caches::in_words;
+use super::mcp::approved_and_waiting;
 use super::sandbox::restricted_paths;
 use super::{Invocation, block_on, policy::holds};
 use crate::exit::Exit;
@@ -50,6 +51,7 @@ impl DoctorArgs {
                 checks.push(store(invocation, &compiled));
                 checks.extend(misread_commands(invocation));
                 checks.push(package_caches(invocation, &compiled));
+                checks.extend(mcp_servers(invocation));
                 checks.extend(policy(invocation, &compiled)?);
                 checks.extend(commands(invocation, compiled)?);
             }
@@ -132,6 +134,25 @@ fn misread_commands(invocation: &Invocation) -> Option<DoctorCheck> {
     (!told.is_empty()).then(|| {
         partly("misread commands", format!("read as commands that change nothing: {}", told.join("; ")), remedy)
     })
+}
+
+/// Says which MCP servers' tools are offered; nothing where none is configured.
+fn mcp_servers(invocation: &Invocation) -> Option<DoctorCheck> {
+    const NAME: &str = "MCP servers";
+    match approved_and_waiting(invocation) {
+        Err(error) => {
+            let remedy = "Without the signing key nothing that was approved counts: fix that first.";
+            Some(broken(NAME, format!("{error:#}"), remedy))
+        }
+        Ok((0, waiting)) if waiting.is_empty() => None,
+        Ok((approved, waiting)) if waiting.is_empty() => {
+            Some(held(NAME, format!("{}, confined, with approved definitions", counted(approved, "server"))))
+        }
+        Ok((_, waiting)) => {
+            let found = format!("nothing is approved of {}, so none of its tools is offered", waiting.join(", "));
+            Some(partly(NAME, found, format!("Look at them with `toolgate mcp approve {}`.", waiting[0])))
+        }
+    }
 }
 
 /// Checks that package managers have a place for their caches, and says how much is there.

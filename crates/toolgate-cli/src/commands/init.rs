@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "writes the files that the user asked for")]
 
 mod client;
-mod jsonc;
+pub(super) mod jsonc;
 mod merge;
 
 use std::io::{ErrorKind, Write};

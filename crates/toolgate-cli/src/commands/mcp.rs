@@ -2,6 +2,7 @@
 
 mod approve;
 mod edit_config;
+mod import;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
@@ -13,6 +14,7 @@ use toolgate_workspace::pin_name;
 
 use self::approve::ApproveArgs;
 use self::edit_config::{AddArgs, RemoveArgs};
+use self::import::ImportArgs;
 use super::Invocation;
 use crate::exit::Exit;
 use crate::output::{errln, outln};
@@ -27,6 +29,7 @@ use crate::terminal::{BOLD, DIM, GREEN, TextTable, YELLOW, paint, plain, wrapped
 /// Examples:
 ///   toolgate mcp add time -- mcp-server-time
 ///   toolgate mcp add files --access write -- node server-filesystem.js .
+///   toolgate mcp import
 ///   toolgate mcp approve time
 ///   toolgate mcp list
 ///   toolgate mcp show time
@@ -41,6 +44,7 @@ pub(crate) struct McpArgs {
 #[derive(Debug, Subcommand)]
 enum McpVerb {
     Add(AddArgs),
+    Import(ImportArgs),
     /// List the servers, and how many tools of each are approved.
     List,
     /// Show a server: how it is started, what it may reach, its approved tools.
@@ -56,6 +60,7 @@ impl McpArgs {
     pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
         match self.verb {
             McpVerb::Add(verb) => verb.run(invocation),
+            McpVerb::Import(verb) => verb.run(invocation),
             McpVerb::List => list(invocation),
             McpVerb::Show { name } => KnownServer::find(invocation, &name)?.show(invocation.json),
             McpVerb::Approve(verb) => verb.run(invocation),
@@ -136,6 +141,13 @@ impl KnownServer {
         }
         Ok(Exit::Ok)
     }
+}
+
+/// What `doctor` says of the servers: how many there are, and those of which nothing is approved yet.
+pub(super) fn approved_and_waiting(invocation: &Invocation) -> Result<(usize, Vec<String>)> {
+    let (approved, waiting): (Vec<_>, Vec<_>) =
+        KnownServer::all(invocation)?.into_iter().partition(|server| server.approved.is_some());
+    Ok((approved.len(), waiting.into_iter().map(|server| server.name).collect()))
 }
 
 fn list(invocation: &Invocation) -> Result<Exit> {

@@ -74,8 +74,8 @@ fn what_cannot_be_used_costs_itself_and_is_named() {
     {
         assert!(said.err.contains(expected), "{expected}: {}", said.err);
     }
-    let tools = said.json();
-    let of = |name: &str| tools.as_array().unwrap().iter().filter(|tool| tool["name"] == name).count();
+    let tools = said.lines();
+    let of = |name: &str| tools.iter().filter(|tool| tool["name"] == name).count();
     assert_eq!((of("read"), of("words"), of("broken")), (1, 1, 0));
     assert!(world.run(&["call", "read", r#"{"path":"hello.txt"}"#]).out.contains("world"), "the built-in one");
 }

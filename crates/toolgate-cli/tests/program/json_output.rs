@@ -16,6 +16,7 @@ const CALLS: &[(&str, &[&str])] = &[
     ("tools", &[]),
     ("dialects", &[]),
     ("mcp list", &[]),
+    ("mcp import", &[]),
     ("mcp show", &["none"]),
     ("mcp approve", &["none"]),
     ("mcp add", &["time", "--", "mcp-server-time"]),

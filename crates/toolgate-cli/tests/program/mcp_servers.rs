@@ -1,7 +1,7 @@
 //! Other MCP servers behind the gate: a server whose every tool tries something, and what the gate makes of it.
 
 use serde_json::{Value, json};
-use toolgate_testkit::mcp::{McpClient, tool_error_code};
+use toolgate_testkit::mcp::{McpClient, form_elicitation, tool_error_code};
 
 use crate::mcp::client;
 use crate::world::{PROGRAM, Said, World};
@@ -44,8 +44,8 @@ fn words(reply: &Value) -> String {
 }
 
 fn names(world: &World) -> Vec<String> {
-    let tools = world.run(&["--json", "tools", "--all"]).json();
-    tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    let tools = world.run(&["--json", "tools", "--all"]).lines();
+    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn names_are_unambiguous_and_text_is_clean() {
     assert_eq!(ambiguous.len(), 2, "{names:?}");
     assert!(names.iter().all(|name| name.len() <= 64));
     let hidden = world.run(&["--json", "tools", "trial__hidden"]).json();
-    assert_eq!(hidden[0]["description"], "From the MCP server `trial`: harmless");
+    assert_eq!(hidden["description"], "From the MCP server `trial`: harmless");
     let ambiguous = call(&world, ambiguous[0], &json!({}));
     assert!(words(&ambiguous).starts_with("called "), "{ambiguous}");
 }
@@ -242,6 +242,26 @@ fn a_server_that_misbehaves_costs_its_own_calls() {
 }
 
 #[test]
+fn a_server_asks_the_person_and_never_for_a_secret() {
+    let world = world("");
+    let mut client = client::start(&world, &["--preset", "full"], false, form_elicitation());
+    client.initialize();
+    client.answers.push(json!({ "action": "accept", "content": { "words": "Ada" } }));
+    let form = |field: &str| {
+        let schema = json!({ "type": "object", "properties": { field: { "type": "string" } }, "required": [field] });
+        json!({ "params": { "mode": "form", "message": "Who are you?", "requestedSchema": schema } })
+    };
+    let answered = client.call("trial__ask", form("name"))["content"][0]["text"].clone();
+    let expected = r#"{"action": "accept", "content": {"name": "Ada"}}"#;
+    assert!(answered.as_str().unwrap().contains(expected), "{answered}");
+    let asked = client.hear_of("elicitation/create").to_string();
+    assert!(asked.contains("The MCP server `trial` asks: Who are you?"), "{asked}");
+    let refused = client.call("trial__ask", form("password")).to_string();
+    assert!(refused.contains("decline"), "{refused}");
+    client.end();
+}
+
+#[test]
 fn nothing_of_a_server_is_left_after_its_session() {
     let world = world("");
     let mut client = client::start(&world, &["--preset", "full"], false, json!({}));
@@ -288,4 +308,40 @@ fn servers_are_added_and_removed_from_the_shell() {
     assert_eq!(world.run(&["mcp", "remove", "time"]).code, 0);
     assert_eq!(std::fs::read_to_string(world.user_config()).unwrap().trim_end(), "# mine\npreset = 'workspace'");
     assert_ne!(world.run(&["mcp", "remove", "time"]).code, 0);
+}
+
+#[test]
+fn servers_of_other_clients_are_taken_over_without_their_secrets() {
+    let world = World::new()
+        .file(
+            ".mcp.json",
+            r#"{ "mcpServers": {
+                // Comments are allowed.
+                "git hub": { "command": "npx", "args": ["-y", "server-github"], "env": { "GITHUB_TOKEN": "ghp_plain", "MODE": "x" } },
+                "remote": { "url": "https://mcp.example.com" },
+                "toolgate": { "command": "/usr/bin/toolgate", "args": ["serve", "--stdio"] },
+            } }"#,
+        )
+        .file(".vscode/mcp.json", r#"{ "servers": { "db": { "command": "db", "env": { "URL": "${env:DB_URL}" } } } }"#);
+    world.put(
+        &world.home().join(".codex/config.toml"),
+        "[mcp_servers.time]\ncommand = 'mcp-server-time'\nargs = ['--utc']\n",
+    );
+    let asked = world.run(&["--json", "mcp", "import"]);
+    assert_eq!((asked.code, &asked.json()["servers"]), (4, &json!(["git-hub", "db", "time"])), "{asked:?}");
+    let taken = world.run(&["mcp", "import", "--yes"]);
+    assert_eq!(taken.code, 0, "{taken:?}");
+    assert!(taken.err.contains("`remote` isn't a program"), "{taken:?}");
+    let config = std::fs::read_to_string(world.user_config()).unwrap();
+    assert!(
+        !config.contains("ghp_plain") && config.contains(r#"secrets."GITHUB_TOKEN" = "env:GITHUB_TOKEN""#),
+        "{config}"
+    );
+    let shown = world.run(&["--json", "mcp", "show", "time"]).json();
+    assert_eq!(shown["config"]["command"], json!(["mcp-server-time", "--utc"]));
+    let db = world.run(&["--json", "mcp", "show", "db"]).json();
+    assert_eq!(db["config"]["secrets"]["URL"], "env:DB_URL");
+    assert!(world.run(&["mcp", "import"]).out.contains("no server that you don't have already"));
+    let doctor = world.run(&["doctor"]);
+    assert!(doctor.out.contains("nothing is approved of db, git-hub, time"), "{}", doctor.out);
 }

@@ -137,6 +137,12 @@ impl World {
 }
 
 impl Said {
+    /// The JSON values of a list, one a line.
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        let parsed = |line| serde_json::from_str(line).unwrap_or_else(|fault| panic!("not JSON ({fault}): {line}"));
+        self.out.lines().map(parsed).collect()
+    }
+
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|fault| panic!("not JSON ({fault}): {self:?}"))
     }

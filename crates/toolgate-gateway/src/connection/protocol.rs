@@ -40,7 +40,8 @@ fn client_info() -> Value {
 
 /// Finds out how to speak to a server, and what it says of itself.
 pub(super) async fn greet(peer: &Arc<Peer>) -> Result<(Protocol, ServerDescription), ToolError> {
-    let hello = json!({ "protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": client_info() });
+    let capabilities = json!({ "elicitation": { "form": {}, "url": {} } });
+    let hello = json!({ "protocolVersion": HANDSHAKE, "capabilities": capabilities, "clientInfo": client_info() });
     let (protocol, about) = match peer.request("initialize", hello).await {
         Ok(about) => {
             peer.notify("notifications/initialized", json!({})).await?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use toolgate_changes::InPlaceCommand;
 use toolgate_contract::{
-    ApplyMode, CancellationToken, Enforced, ErrorCode, LaunchSpec, NetworkAccess, RootAccess, ServerCall,
+    ApplyMode, CancellationToken, Enforced, ErrorCode, LaunchSpec, NetworkAccess, Person, RootAccess, ServerCall,
     ServerDescription, ServerReply, SettledChanges, ToolError, ToolServer,
 };
 use toolgate_policy::Policy;
@@ -48,11 +48,12 @@ impl ServerCalls {
         &self,
         server: &str,
         call: &ServerCall,
+        person: Arc<dyn Person>,
         cancel: &CancellationToken,
     ) -> Result<ServerOutcome, ToolError> {
         let running = unless_cancelled(cancel, self.start(server)).await?;
         let in_place = self.snapshot(server, &running).await?;
-        let result = unless_cancelled(cancel, running.connection.call(call)).await;
+        let result = unless_cancelled(cancel, running.connection.call(call, person)).await;
         running.touch();
         let changes = match in_place {
             Some(in_place) => self.settle(in_place).await?,

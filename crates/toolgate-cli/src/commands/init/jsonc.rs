@@ -7,7 +7,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 /// The object that is the whole text, with the position of everything in it; none when the text is anything else. Duplicate
 /// keys are refused, because it is unclear which of them counts.
-pub(super) fn parse(text: &str) -> Option<Object<'_>> {
+pub(in crate::commands) fn parse(text: &str) -> Option<Object<'_>> {
     let options = ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,

@@ -46,53 +46,52 @@ enum AccessFlag {
 
 impl AddArgs {
     pub(super) fn run(self, invocation: &Invocation) -> Result<Exit> {
-        let file = &invocation.location.config.user;
-        let text = read_optional(file)?.unwrap_or_default();
-        let before = Config::parse(&text, &file.display().to_string())?;
-        if before.mcp.servers.contains_key(&self.name) {
-            anyhow::bail!(
-                "`{}` is in {} already; `toolgate mcp remove {}` removes it",
-                self.name,
-                file.display(),
-                self.name
-            );
-        }
-        let section = self.section()?;
-        let gap = if text.is_empty() || text.ends_with("\n\n") {
-            ""
-        } else if text.ends_with('\n') {
-            "\n"
-        } else {
-            "\n\n"
+        let pairs = |pairs: &[String]| -> Result<Vec<(String, String)>> {
+            let pair = |pair: &String| {
+                let (name, value) = pair.split_once('=').with_context(|| format!("`{pair}` isn't NAME=VALUE"))?;
+                Ok((name.to_owned(), value.to_owned()))
+            };
+            pairs.iter().map(pair).collect()
         };
-        let after = format!("{text}{gap}{section}");
-        let parsed = Config::parse(&after, &file.display().to_string()).context("it can't be added")?;
-        anyhow::ensure!(
-            parsed.mcp.servers.len() == before.mcp.servers.len() + 1,
-            "`{}` can't be a server's name",
-            self.name
-        );
-        write(file, &after)?;
-        if let Err(fault) = invocation.location.load() {
-            write(file, &text)?;
-            return Err(fault.into());
-        }
+        let server = NewServer {
+            may_write: matches!(self.access, AccessFlag::Write),
+            env: pairs(&self.env)?,
+            secrets: pairs(&self.secrets)?,
+            name: self.name,
+            command: self.command,
+            roots: self.roots,
+            hosts: self.hosts,
+        };
+        let name = server.name.clone();
+        let file = add_servers(invocation, &[server])?;
         match invocation.json {
-            true => outln!("{}", json!({ "name": self.name, "file": file })),
+            true => outln!("{}", json!({ "name": name, "file": file })),
             false => {
-                outln!("Added {} to {}.", paint(BOLD, &self.name), file.display());
-                outln!("Look at its tools and approve them: toolgate mcp approve {}", self.name);
+                outln!("Added {} to {}.", paint(BOLD, &name), file.display());
+                outln!("Look at its tools and approve them: toolgate mcp approve {name}");
             }
         }
         Ok(Exit::Ok)
     }
+}
 
+/// A server that isn't in the configuration yet.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct NewServer {
+    pub(super) name: String,
+    pub(super) command: Vec<String>,
+    pub(super) may_write: bool,
+    pub(super) roots: Vec<String>,
+    pub(super) hosts: Vec<String>,
+    pub(super) env: Vec<(String, String)>,
+    /// Names of variables, each with where its value is.
+    pub(super) secrets: Vec<(String, String)>,
+}
+
+impl NewServer {
     /// The server as a section of a configuration file.
-    fn section(&self) -> Result<String> {
-        let access = match self.access {
-            AccessFlag::Read => "",
-            AccessFlag::Write => "workspace = \"write\"\n",
-        };
+    pub(super) fn section(&self) -> String {
+        let access = if self.may_write { "workspace = \"write\"\n" } else { "" };
         let mut section = format!("[mcp.servers.{}]\ncommand = {}\n{access}", self.name, json!(self.command));
         for (field, entries) in [("roots", &self.roots), ("hosts", &self.hosts)] {
             if !entries.is_empty() {
@@ -100,13 +99,39 @@ impl AddArgs {
             }
         }
         for (table, pairs) in [("env", &self.env), ("secrets", &self.secrets)] {
-            for pair in pairs {
-                let (name, value) = pair.split_once('=').with_context(|| format!("`{pair}` isn't NAME=VALUE"))?;
-                section += &format!("{table}.{} = {}\n", json!(name), json!(value));
-            }
+            section.extend(pairs.iter().map(|(name, value)| format!("{table}.{} = {}\n", json!(name), json!(value))));
         }
-        Ok(section)
+        section
     }
+}
+
+/// Adds servers to the user's configuration, all or none, and gives the file.
+pub(super) fn add_servers<'a>(invocation: &'a Invocation, servers: &[NewServer]) -> Result<&'a Path> {
+    let file = &invocation.location.config.user;
+    let text = read_optional(file)?.unwrap_or_default();
+    let before = Config::parse(&text, &file.display().to_string())?;
+    let mut after = text.clone();
+    for server in servers {
+        let name = &server.name;
+        if before.mcp.servers.contains_key(name) {
+            anyhow::bail!("`{name}` is in {} already; `toolgate mcp remove {name}` removes it", file.display());
+        }
+        if !after.is_empty() {
+            after.truncate(after.trim_end().len());
+            after.push_str("\n\n");
+        }
+        after.push_str(&server.section());
+    }
+    let parsed = Config::parse(&after, &file.display().to_string()).context("it can't be added")?;
+    let is_there = |server: &NewServer| parsed.mcp.servers.contains_key(&server.name);
+    let is_whole = parsed.mcp.servers.len() == before.mcp.servers.len() + servers.len();
+    anyhow::ensure!(is_whole && servers.iter().all(is_there), "that can't be a server's name");
+    write(file, &after)?;
+    if let Err(fault) = invocation.location.load() {
+        write(file, &text)?;
+        return Err(fault.into());
+    }
+    Ok(file)
 }
 
 /// Remove a server from your configuration. What was approved of it is kept, in case it comes back as it was.

@@ -20,6 +20,7 @@ def tools():
         {"name": "noise", "description": "Writes what isn't a message.", "inputSchema": OBJECT},
         {"name": "linger", "description": "Leaves a process behind.", "inputSchema": OBJECT},
         {"name": "wait", "description": "Never answers.", "inputSchema": OBJECT},
+        {"name": "ask", "description": "Asks the person.", "inputSchema": {"type": "object", "additionalProperties": True}},
         {"name": "crash", "description": "Ends.", "inputSchema": OBJECT},
         {"name": "read", "description": "Has a built-in tool's name.", "inputSchema": OBJECT},
         {"name": "b__c", "description": "Has an ambiguous name.", "inputSchema": OBJECT},
@@ -91,6 +92,12 @@ def call(name, args):
         return text("left")
     if name == "wait":
         time.sleep(10_000)
+    if name == "ask":
+        say({"jsonrpc": "2.0", "id": "question", "method": "elicitation/create", "params": args["params"]})
+        for line in sys.stdin:
+            message = json.loads(line)
+            if message.get("id") == "question":
+                return text(json.dumps(message.get("result")))
     if name == "crash":
         sys.stderr.write("the reason is \u001b[31mhere\n")
         sys.exit(3)

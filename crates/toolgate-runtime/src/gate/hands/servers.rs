@@ -18,7 +18,8 @@ impl CallHands {
         let (hands, server) = (self.clone(), server.to_owned());
         let work = self.unfinished.tasks.spawn(async move {
             let (servers, cancel) = (Arc::clone(&hands.services.servers), hands.services.cancel.clone());
-            let outcome = servers.call(&server, &call, &cancel).await?;
+            let person = Arc::clone(&hands.services.person);
+            let outcome = servers.call(&server, &call, person, &cancel).await?;
             hands.note(|tally| tally.enforced.0.extend(outcome.enforced.0));
             outcome.changes.iter().for_each(|changes| hands.count_changes(changes));
             outcome.result
