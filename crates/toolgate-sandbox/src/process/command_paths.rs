@@ -42,6 +42,8 @@ pub(super) struct CommandPaths {
     pub(super) own: Vec<PathBuf>,
     /// Paths that it can read although they are inside of a hidden directory.
     pub(super) shown: Vec<PathBuf>,
+    /// The git directory of the workspace where it is outside of every root that can be changed, and so can only be read.
+    pub(super) git_directory: Option<PathBuf>,
     /// Files that a decoy is mounted over.
     pub(super) secret: Vec<PathBuf>,
     /// Files that another content is mounted over.
@@ -61,6 +63,11 @@ impl CommandPaths {
             places.iter().filter_map(|place| profile.locate(place)).collect::<Vec<PathBuf>>()
         };
         let granted = spec.writable.iter().map(|path| real(path)).collect::<Result<Vec<_>, _>>()?;
+        let is_root = |git: &&PathBuf| profile.writable.iter().any(|root| git.starts_with(root));
+        let git_directory = profile.git_directory.as_ref().filter(|git| !is_root(git));
+        if let Some(git) = git_directory.filter(|git| !spec.hidden.is_empty() && reaches(&granted, git)) {
+            return Err(ToolError::new(ErrorCode::SandboxDenied, only_read(git)));
+        }
         let mut protected = [profile.protected.clone(), located(&spec.protected)].concat();
         if mount == WorkspaceMount::Staged {
             protected.retain(|path| !is_settled_later(path, profile));
@@ -84,6 +91,7 @@ impl CommandPaths {
             own,
             shown: [&profile.shown[..], &spec.read_only, &read_only, &caches_shown].concat(),
             read_only,
+            git_directory: git_directory.cloned(),
             secret: [profile.secret.clone(), located(&with_decoys)].concat(),
             substitutes: mounted
                 .filter_map(|substitute| Some((profile.locate(&substitute.place)?, substitute.clone())))
@@ -110,6 +118,22 @@ impl CommandPaths {
         let granted = [readable, &self.writable, &self.own, &self.shown].into_iter().flatten().map(PathBuf::as_path);
         own.chain(granted).any(|place| path.starts_with(place) || place.starts_with(path))
     }
+}
+
+/// Whether something in a directory could be changed by whoever can change these paths.
+fn reaches(granted: &[PathBuf], directory: &Path) -> bool {
+    granted.iter().any(|path| path.starts_with(directory) || directory.starts_with(path))
+}
+
+/// Why a git directory outside of the roots can't be changed: what git has of hidden files is looked up in the roots alone, so a
+/// commit would hold decoys.
+pub(super) fn only_read(git_directory: &Path) -> String {
+    let git = git_directory.display();
+    format!(
+        "The git directory of this workspace, `{git}`, is outside of the roots, so commands can read it and change nothing in it. To \
+         let git work as in any workspace, the person adds `[[roots]]` with `path = \"{git}\"` and `access = \"write\"` to their \
+         configuration."
+    )
 }
 
 /// Whether a protected path needs no mount where changes are staged. Settling quarantines whatever git wouldn't write by itself; and a

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::Access;
 use toolgate_contract::{Denial, Effect, ErrorCode, escape_path};
 
-use crate::process::command_paths::CommandPaths;
+use crate::process::command_paths::{CommandPaths, only_read};
 
 /// What programs print when the kernel refused a write.
 const WRITE_ERRORS: &[&str] = &["Read-only file system", "Permission denied", "EROFS", "EACCES"];
@@ -29,6 +29,10 @@ const QUOTES: [char; 5] = ['\'', '"', '`', '‘', '’'];
 /// protected and hidden paths alone.
 const BUSY_ERRORS: &[&str] = &["Device or resource busy", "EBUSY"];
 
+/// What git prints when it can't write to its directory, where it names no path.
+const GIT_WRITE_ERRORS: &[&str] =
+    &["error: unable to create temporary file", "error: could not write index", "unable to write new index file"];
+
 /// Lines of standard error that are read, from the end.
 const MAX_LINES: usize = 200;
 /// Denials that are returned.
@@ -49,7 +53,9 @@ pub(super) fn denied_files(errors: &str, paths: &CommandPaths, workdir: &Path) -
     let busy = busy.flat_map(|line| paths_in(without_program_name(line)).chain(quoted(line).map(str::to_owned)));
     let mounted = busy
         .filter_map(|path| protected_denial(&path, paths, workdir).or_else(|| hidden_denial(&path, paths, workdir)));
-    first_different(found.filter_map(|path| denial(&path, paths, workdir)).chain(mounted))
+    let of_git = last_lines(errors).filter(|line| has_any(line, GIT_WRITE_ERRORS));
+    let of_git = of_git.filter_map(|_| paths.git_directory.as_deref().map(git_denial));
+    first_different(found.filter_map(|path| denial(&path, paths, workdir)).chain(mounted).chain(of_git))
 }
 
 /// Why a command didn't find what it looked for outside of what commands see. Whether something is there isn't told.
@@ -175,6 +181,11 @@ fn hidden_denial(written: &str, paths: &CommandPaths, workdir: &Path) -> Option<
     Some(Denial { code: ErrorCode::SandboxDenied, missing: Vec::new(), reason, rule: None })
 }
 
+/// The git directory outside of the roots that the command couldn't change. A right to write there isn't offered.
+fn git_denial(git_directory: &Path) -> Denial {
+    Denial { code: ErrorCode::SandboxDenied, missing: Vec::new(), reason: only_read(git_directory), rule: None }
+}
+
 fn denial(written: &str, paths: &CommandPaths, workdir: &Path) -> Option<Denial> {
     let path = plain(&workdir.join(written))?;
     let lies_in = |places: &[PathBuf]| places.iter().any(|place| path.starts_with(place));
@@ -183,6 +194,9 @@ fn denial(written: &str, paths: &CommandPaths, workdir: &Path) -> Option<Denial>
     }
     if let Some(protected) = protected_denial(written, paths, workdir) {
         return Some(protected);
+    }
+    if let Some(git) = paths.git_directory.as_deref().filter(|git| path.starts_with(git)) {
+        return Some(git_denial(git));
     }
     // Virtual file systems, or the sandbox's own tmpfs.
     let is_virtual = ["/proc", "/sys", "/dev", "/tmp", "/run"].iter().any(|place| path.starts_with(place));

@@ -62,6 +62,7 @@ fn plain_profile() -> Profile {
         writable: Vec::new(),
         caches: Vec::new(),
         shown: Vec::new(),
+        git_directory: None,
         home: None,
         masked: vec![PathBuf::from("/etc/shadow"), PathBuf::from("/etc/ssl/private")],
         secret: Vec::new(),

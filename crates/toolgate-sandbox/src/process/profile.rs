@@ -24,6 +24,8 @@ pub struct Profile {
     pub caches: Vec<PathBuf>,
     /// Paths that can be read although they are inside of a hidden directory. Those that don't exist are skipped.
     pub shown: Vec<PathBuf>,
+    /// The git directory of the workspace if it is outside of the workspace, as that of a linked worktree. It can be read.
+    pub git_directory: Option<PathBuf>,
     /// The person's home, which is hidden apart from what is listed.
     pub home: Option<HomeDirectory>,
     /// Sensitive paths, hidden wherever they are. Those that don't exist are skipped.
@@ -135,11 +137,13 @@ impl Profile {
         let shown = SHOWN_OF_HOME.iter().map(PathBuf::from).collect();
         let git = workspace.join(".git");
         let masked = MASKED_OF_SYSTEM.iter().map(PathBuf::from).chain([workspace.join(STATE_DIRECTORY)]);
+        let git_directory = git_directory::outside_of(workspace);
         Self {
             readable: Self::system(),
             writable: vec![workspace.to_owned()],
             caches: Vec::new(),
-            shown: git_directory::outside_of(workspace).into_iter().collect(),
+            shown: git_directory.clone().into_iter().collect(),
+            git_directory,
             home: home.map(|path| HomeDirectory { path: path.to_owned(), shown }),
             masked: masked.collect(),
             secret: Vec::new(),
