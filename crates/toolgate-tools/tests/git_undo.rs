@@ -142,6 +142,20 @@ async fn a_repository_that_a_command_made_goes_as_a_whole() {
     is_sound(&world);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repository_that_a_command_made_stays_where_somebody_has_committed_since() {
+    let world = world();
+    let session = world.session();
+    let call = commits(&world, &session, "git init -q -b main nested && echo x > nested/x").await;
+    let author = ["-C", "nested", "-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
+    world.git(&["-C", "nested", "add", "x"]);
+    world.git(&[&author[..], &["commit", "-q", "-m", "mine"]].concat());
+    let reply = undo(&world, &session, &call).await;
+    assert!(refused(&reply).iter().any(|(path, _)| path == "nested/.git"), "{:?}", reply.payload);
+    assert_eq!(world.git(&["-C", "nested", "log", "--format=%s"]), "mine\n");
+    world.git(&["-C", "nested", "fsck", "--strict"]);
+}
+
 /// A step of a random story.
 #[derive(Debug, Clone)]
 enum Step {

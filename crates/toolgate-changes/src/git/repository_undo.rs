@@ -67,7 +67,25 @@ impl RepositoryUndo<'_> {
             }
             self.check_objects(change, &returning)?;
         }
+        if self.was_created(self.directory) {
+            self.check_nothing_was_added()?;
+        }
         Ok(undone)
+    }
+
+    /// A repository that the changes created goes as a whole. What others added to it since, such as a commit, would be left in no
+    /// repository.
+    fn check_nothing_was_added(&self) -> Result<(), ToolError> {
+        let made: BTreeSet<&WorkspacePath> = self.changes.iter().map(|change| &change.place).collect();
+        for directory in made.iter().filter(|place| self.directory.covers(place)) {
+            if !is_directory(&self.hands.state_at(directory)?) {
+                continue;
+            }
+            if let Some(added) = self.hands.entries_at(directory)?.iter().find(|entry| !made.contains(&entry.place)) {
+                return Err(self.refusal(&format!("`{}` was added since.", self.hands.shown(&added.place))));
+            }
+        }
+        Ok(())
     }
 
     /// Whether it is an object of a repository that was there before.
