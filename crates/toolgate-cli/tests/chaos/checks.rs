@@ -106,8 +106,12 @@ pub(crate) fn crosses_mounts(before: &Tree, script: &[Mutation], is_in_place: bo
         true => node.mode & 0o700 != 0o700,
         false => node.mode & 0o400 == 0,
     };
-    let has_closed =
-        |moved: &TreePath| before.iter().any(|(path, node)| (path == moved || path.is_in(moved)) && is_closed(node));
+    // Also the directory that it is in: where that can't be written, only the copy can be made.
+    let has_closed = |moved: &TreePath| {
+        let above = moved.parent();
+        let is_concerned = |path: &TreePath| path == moved || path.is_in(moved) || above.as_ref() == Some(path);
+        before.iter().any(|(path, node)| is_concerned(path) && is_closed(node))
+    };
     let is_across = |mutation: &Mutation| match mutation {
         Mutation::HardLink(from, to) => mount_of(from) != mount_of(to),
         Mutation::Move(from, to) => (changes_modes || has_closed(from)) && mount_of(from) != mount_of(to),

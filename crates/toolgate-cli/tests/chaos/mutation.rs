@@ -102,7 +102,8 @@ impl Mutation {
             Self::Many(path, count) => {
                 format!("mkdir -p {p} && for i in $(seq {count}); do echo $i > {p}/$i; done", p = path.quoted())
             }
-            Self::GitInit(path) => format!("{GIT} init -q {}", path.quoted()),
+            // A repository whose HEAD is gone has a log, and gets a line in it.
+            Self::GitInit(path) => format!("{DATES} {GIT} init -q {}", path.quoted()),
             Self::GitCommit(path, message) => {
                 format!("{} && {}", git(path, "add -A".into()), git(path, format!("commit -qm {message}")))
             }

@@ -41,6 +41,7 @@ impl UndoCheck<'_> {
                 "An undo changed what it doesn't name: {path:?} of {changed:?}; {raw}"
             );
         }
+        self.check_heads()?;
         for path in &touched {
             match self.history.undone(path, self.calls, self.before) {
                 Undone::Unknown => {}
@@ -53,6 +54,23 @@ impl UndoCheck<'_> {
                 }
                 Undone::Back(back) => self.check_back(path, back.as_ref(), undone.contains(path), &names, &refused)?,
             }
+        }
+        Ok(())
+    }
+
+    /// A repository that the calls made goes as a whole, or stays: without HEAD, what others committed is in no repository.
+    fn check_heads(&self) -> Result<(), Violation> {
+        let is_gone = |head: &&TreePath| head.name() == b"HEAD" && !self.after.contains_key(*head);
+        for git in self.before.keys().filter(is_gone).filter_map(TreePath::parent).filter(|git| git.name() == b".git") {
+            let is_theirs = |call: &Option<String>| call.as_ref().is_some_and(|call| self.calls.contains(call));
+            let is_made = self.history.of(&git).iter().any(|change| is_theirs(&change.call) && change.before.is_none());
+            let left = self.after.iter().find(|(path, node)| path.is_in(&git) && !node.is_directory());
+            hold!(
+                !is_made || left.is_none(),
+                GitIsIntact,
+                "An undo took HEAD from a repository and left the rest: {left:?}; {}",
+                self.reply.raw
+            );
         }
         Ok(())
     }
