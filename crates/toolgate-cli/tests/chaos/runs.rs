@@ -177,6 +177,8 @@ impl LongRun {
             totals.add(&tally);
             let reached = result.as_ref().err().and_then(|violation| violation.operation);
             operations_done += reached.map_or(operations.len(), |id| id as usize + 1);
+            // Whoever stops a long run knows how far it came.
+            println!("seed {seed} in {}, {} s: {}", setting.name(), start.elapsed().as_secs(), outcome(&result));
             let Err(violation) = result else { continue };
             let count = found.entry(violation.class()).or_default();
             *count += 1;
@@ -200,6 +202,10 @@ impl LongRun {
         .print();
         assert_eq!(classes, 0, "classes of violations");
     }
+}
+
+fn outcome(result: &Result<(), Violation>) -> String {
+    result.as_ref().map_or_else(Violation::class, |()| "clean".to_owned())
 }
 
 /// Hours of it, or one sequence again: started by `cargo xtask chaos`.
