@@ -28,12 +28,16 @@ fn described(tool: &Declaration, is_structured: bool) -> Value {
     let mut described = definition(tool, DefinitionFormat::Mcp);
     without(&mut described, &|name, value| name == "format" && value.as_str().is_some_and(is_width));
     if let Some(schema) = described.get_mut("outputSchema") {
-        // Models read the list, so it has to be short: field names explain a result well enough.
+        // Models read the list, so it has to be short: field names explain a result well enough, and nobody has to check it.
         without(schema, &|name, value| match name {
             "description" => value.is_string(),
             "minimum" => value == 0,
+            "minLength" | "maxLength" | "maxItems" => value.is_number(),
+            "default" => !value.is_object(),
+            "additionalProperties" => *value == false,
             _ => false,
         });
+        with_enums(schema);
     }
     if let Some(fields) = described.as_object_mut() {
         let is_object = tool.return_schema.get("type").is_some_and(|kind| kind == "object");
@@ -65,6 +69,27 @@ fn without(schema: &mut Value, is_out: &dyn Fn(&str, &Value) -> bool) {
             fields.values_mut().for_each(|value| without(value, is_out));
         }
         Value::Array(items) => items.iter_mut().for_each(|item| without(item, is_out)),
+        _ => {}
+    }
+}
+
+/// Writes a choice of words without descriptions as an `enum`, which says the same in less.
+fn with_enums(schema: &mut Value) {
+    let word = |choice: &Value| match choice.as_object() {
+        Some(fields) if fields.len() == 2 && choice["type"] == "string" => fields.get("const").cloned(),
+        _ => None,
+    };
+    let words: Option<Vec<Value>> = schema["oneOf"].as_array().and_then(|choices| choices.iter().map(word).collect());
+    match schema {
+        Value::Object(fields) => {
+            if let Some(words) = words {
+                fields.shift_remove("oneOf");
+                fields.insert("type".into(), "string".into());
+                fields.insert("enum".into(), words.into());
+            }
+            fields.values_mut().for_each(with_enums);
+        }
+        Value::Array(items) => items.iter_mut().for_each(with_enums),
         _ => {}
     }
 }

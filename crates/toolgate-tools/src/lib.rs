@@ -13,6 +13,7 @@ mod image;
 mod list;
 mod memory;
 mod move_file;
+mod notebook;
 mod patch;
 mod plan;
 mod process;
@@ -45,6 +46,7 @@ pub use grep::GrepTool;
 pub use list::ListTool;
 pub use memory::MemoryTool;
 pub use move_file::MoveTool;
+pub use notebook::NotebookTool;
 pub use patch::PatchTool;
 pub use plan::PlanTool;
 pub use process::ProcessTool;
@@ -72,6 +74,7 @@ pub fn all() -> Vec<Arc<dyn AnyTool>> {
         erase(ListTool),      // shows what is in a directory
         erase(MemoryTool),    // saves notes across runs
         erase(MoveTool),      // moves or renames a file
+        erase(NotebookTool),  // shows and changes the cells of a notebook
         erase(PatchTool),     // applies a diff to many files at once
         erase(PlanTool),      // stores the plan
         erase(ProcessTool),   // controls a running command

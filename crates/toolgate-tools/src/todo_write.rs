@@ -17,7 +17,7 @@ pub struct Args {
     /// Every task, in order; tasks not listed are dropped. At most one may be in progress.
     #[schemars(length(max = 200))]
     todos: Vec<Todo>,
-    /// The version that this list replaces; refused if the list is another one by now.
+    /// The version that it replaces; refused if there is another by now.
     #[serde(default)]
     expected_version: Option<String>,
 }

@@ -334,3 +334,17 @@ async fn a_directory_stays_into_which_something_of_others_goes_back() {
     assert_eq!(undone["refused"][0]["path"], "made", "{undone}");
     assert_eq!(fs::read_to_string(world.path().join("made/theirs")).unwrap(), "theirs\n");
 }
+
+#[tokio::test]
+async fn a_changed_notebook_is_as_before_byte_by_byte() {
+    let world = world();
+    let before =
+        "{\n  \"nbformat\":4, \"nbformat_minor\": 4,\n  \"cells\": [ {\"cell_type\":\"code\",  \"source\":\"1\"} ]\n}";
+    world.file("n.ipynb", before);
+    let edit = json!({ "path": "n.ipynb", "action": "replace", "cell": "cell-0", "source": "2" });
+    let (call, changed) = perform(&world, "notebook", edit).await;
+    assert!(changed["diff"].as_str().unwrap().contains("\n+"), "{changed}");
+    assert_ne!(fs::read_to_string(world.path().join("n.ipynb")).unwrap(), before);
+    undo(&world, call).await;
+    assert_eq!(fs::read_to_string(world.path().join("n.ipynb")).unwrap(), before);
+}

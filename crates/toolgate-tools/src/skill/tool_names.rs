@@ -8,6 +8,8 @@ const ALIASES: &[(&str, &str)] = &[
     ("glob", "find"),
     ("ls", "list"),
     ("multiedit", "edit"),
+    ("notebookedit", "notebook"),
+    ("notebookread", "notebook"),
     ("runscript", "script"),
     ("runterminalcmd", "shell"),
     ("todoread", "todo_read"),
@@ -82,6 +84,7 @@ mod tests {
             ("Bash(git log:*) Bash(npm run test)", &["shell(git log)", "shell(npm run test)"]),
             ("Bash(*)", &["shell"]),
             ("TodoWrite todo_read", &["todo_write", "todo_read"]),
+            ("NotebookEdit", &["notebook"]),
             ("mcp__github__list", &["mcp__github__list"]),
             ("", &[]),
         ] {

@@ -11,11 +11,9 @@ const VERSION_CHARACTERS: usize = 12;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WorkStatus {
-    /// To do.
+    // The names say it all, and the list of tools has to stay short.
     Pending,
-    /// In progress; at most one.
     InProgress,
-    /// Done.
     Completed,
 }
 
@@ -23,12 +21,9 @@ pub(crate) enum WorkStatus {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Priority {
-    /// High.
     High,
-    /// Normal.
     #[default]
     Medium,
-    /// Low.
     Low,
 }
 

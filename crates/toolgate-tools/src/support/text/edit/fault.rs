@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde_json::json;
 use toolgate_contract::{ErrorCode, ToolError};
 
 use crate::support::text::match_tier::MatchTier;
@@ -72,12 +73,17 @@ impl From<EditFault> for ToolError {
             EditFault::NothingChanges => {
                 Self::invalid_args(message).with_hint("Give the new text in `replace`, or leave the file as it is.")
             }
-            EditFault::Ambiguous { tier: MatchTier::Exact | MatchTier::LineEndings, .. } => {
+            EditFault::Ambiguous { tier, matches, more } => {
+                let hint = match tier {
+                    MatchTier::Exact | MatchTier::LineEndings => {
+                        "Add surrounding lines to `find` until it is unique, or set `all`."
+                    }
+                    _ => "Copy the text exactly as it is in the file, with surrounding lines.",
+                };
                 Self::new(ErrorCode::AmbiguousMatch, message)
-                    .with_hint("Add surrounding lines to `find` until it is unique, or set `all`.")
+                    .with_hint(hint)
+                    .with_details(json!({ "places": matches.len(), "more": more }))
             }
-            EditFault::Ambiguous { .. } => Self::new(ErrorCode::AmbiguousMatch, message)
-                .with_hint("Copy the text exactly as it is in the file, with surrounding lines."),
             EditFault::NoMatch { .. } => Self::new(ErrorCode::NoMatch, message),
             EditFault::Encoding(EncodingFault::Unmappable { .. } | EncodingFault::NotText) => {
                 Self::invalid_args(message)
