@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use semver::VersionReq;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::{Clock, Right, ToolError};
@@ -40,7 +41,8 @@ pub struct Call {
 struct CallJson {
     /// Globally unique; generated if missing.
     tool_call_id: Option<String>,
-    /// The tool's name.
+    /// The tool's name; `tool` is another name for this field.
+    #[serde(alias = "tool")]
     name: String,
     /// The versions of the tool that the caller supports, such as `^1`.
     #[schemars(with = "Option<String>")]
@@ -57,9 +59,41 @@ struct CallJson {
     justification: Option<String>,
     /// Groups the calls of one task.
     trace_id: Option<String>,
-    /// When the call was made, in RFC 3339 format.
-    #[schemars(with = "Option<String>")]
+    /// When the call was made: in RFC 3339 format, or as a number of seconds since 1970. From 100000000000 on, the number is one of
+    /// milliseconds.
+    #[serde(default, deserialize_with = "read_time")]
+    #[schemars(with = "Option<TimeJson>")]
     timestamp: Option<Timestamp>,
+}
+
+/// The forms of a time, for the schema.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "describes what `read_time` reads")]
+enum TimeJson {
+    Text(String),
+    Number(f64),
+}
+
+/// Numbers from here on are milliseconds: as seconds, they would be beyond the year 5000.
+const MILLISECONDS_FROM: f64 = 1e11;
+
+/// Reads a time in either form.
+fn read_time<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Timestamp>, D::Error> {
+    let wrong =
+        |why: String| D::Error::custom(format!("{why}; expected a time in RFC 3339 format, or seconds since 1970"));
+    match Value::deserialize(from)? {
+        Value::Null => Ok(None),
+        Value::String(text) => text.parse().map(Some).map_err(|fault| wrong(format!("`{text}` is no time ({fault})"))),
+        Value::Number(number) => {
+            let given = number.as_f64().unwrap_or(f64::NAN);
+            let milliseconds = if given >= MILLISECONDS_FROM { given } else { given * 1000.0 };
+            let time = Some(milliseconds).filter(|time| time.is_finite() && time.abs() < i64::MAX as f64);
+            let time = time.and_then(|time| Timestamp::from_millisecond(time.round() as i64).ok());
+            time.map(Some).ok_or_else(|| wrong(format!("`{number}` is no time")))
+        }
+        other => Err(wrong(format!("`{other}` is no time"))),
+    }
 }
 
 /// The schema of what [`Call::from_value`] reads.

@@ -111,6 +111,24 @@ fn a_call() {
 }
 
 #[test]
+fn a_call_with_a_number_as_its_time_and_a_tool_as_its_name() {
+    for (time, expected) in [
+        (json!(1_767_323_045), "2026-01-02T03:04:05Z"),
+        (json!(1_767_323_045.25), "2026-01-02T03:04:05.25Z"),
+        (json!(1_767_323_045_250_u64), "2026-01-02T03:04:05.25Z"),
+        (json!(null), "1970-01-01T00:00:00Z"),
+    ] {
+        let call = Call::from_value(json!({ "tool": "read", "timestamp": time }), &Frozen).unwrap();
+        assert_eq!((call.name.as_str(), call.timestamp.to_string().as_str()), ("read", expected), "{time}");
+    }
+    for time in [json!("yesterday"), json!(1e300), json!([1])] {
+        let error = Call::from_value(json!({ "tool": "read", "timestamp": time }), &Frozen).unwrap_err();
+        assert!(error.message.contains("timestamp") && error.message.contains("RFC 3339"), "{error}");
+    }
+    assert!(Call::from_value(json!({ "tool": "read", "name": "read" }), &Frozen).is_err(), "one name, one thing");
+}
+
+#[test]
 fn a_call_that_is_not_one() {
     for (value, expected) in [
         (json!({ "args": {} }), "missing field `name`"),

@@ -1,5 +1,5 @@
 //! The provider-neutral protocol for models without function calling: each answer is one JSON object,
-//! `{"tool_calls":[…],"final_answer":""}`.
+//! `{"tool_calls":[…],"final_answer":""}`. A single call can also be `{"tool":"…","args":{…}}`.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -23,6 +23,12 @@ struct NeutralMessage {
     tool_calls: Vec<NeutralCall>,
     #[serde(default)]
     final_answer: Option<String>,
+    /// The tool of a single call.
+    #[serde(default)]
+    tool: Option<String>,
+    /// The arguments of a single call.
+    #[serde(default)]
+    args: Option<Value>,
     /// Models often add their reasoning; it is accepted and ignored.
     #[serde(default, rename = "thought")]
     _thought: Option<String>,
@@ -48,8 +54,16 @@ pub fn parse_neutral(text: &str) -> Result<NeutralAnswer, String> {
         format!("Your answer is not an object of the form {FORM}: {fault}. Answer with that object alone.")
     })?;
     let answer = wire.final_answer.filter(|answer| !answer.trim().is_empty());
-    match (wire.tool_calls.is_empty(), answer) {
-        (false, _) => Ok(NeutralAnswer::Calls(wire.tool_calls.into_iter().enumerate().map(asked).collect())),
+    let mut calls = wire.tool_calls;
+    match (wire.tool, wire.args) {
+        (Some(name), args) => {
+            calls.push(NeutralCall { id: None, name, arguments: args.unwrap_or_else(no_arguments) });
+        }
+        (None, Some(_)) => return Err("There are `args` without a `tool`. Name the tool, too.".into()),
+        (None, None) => {}
+    }
+    match (calls.is_empty(), answer) {
+        (false, _) => Ok(NeutralAnswer::Calls(calls.into_iter().enumerate().map(asked).collect())),
         (true, Some(answer)) => Ok(NeutralAnswer::Final(answer)),
         (true, None) => {
             Err("Both `tool_calls` and `final_answer` are empty. Call a tool, or give your final answer.".into())
@@ -104,8 +118,19 @@ mod tests {
     }
 
     #[test]
+    fn a_single_call_can_be_an_object_of_its_own() {
+        let text = r#"{"tool":"display","args":{"title":"代码审计","content":"发现 2 处高风险点，准备修复。","level":"warning"}}"#;
+        let Ok(NeutralAnswer::Calls(calls)) = parse_neutral(text) else { panic!("a call") };
+        assert_eq!((calls.len(), calls[0].name.as_str()), (1, "display"));
+        assert_eq!(calls[0].args.as_ref().unwrap()["level"], "warning");
+        let Ok(NeutralAnswer::Calls(calls)) = parse_neutral(r#"{"tool":"todo_read"}"#) else { panic!("a call") };
+        assert_eq!(calls[0].args.clone().unwrap(), json!({}));
+    }
+
+    #[test]
     fn what_is_wrong_is_said_to_the_model() {
         let table = [
+            (r#"{"args":{}}"#, "`args` without a `tool`"),
             (r#"{"tool_calls":[],"final_answer":""}"#, "Both `tool_calls` and `final_answer` are empty"),
             ("{}", "Both `tool_calls` and `final_answer` are empty"),
             ("Sure, let me look.", "not an object of the form"),
