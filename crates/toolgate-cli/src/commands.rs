@@ -153,9 +153,11 @@ pub(crate) struct Invocation {
     pub(crate) json: bool,
 }
 
-/// The dialects that `--dialect` of a subcommand names, whichever subcommand it is.
+/// The dialects that `--dialect` of a subcommand names, whichever subcommand it is. `tools` only lists: nothing starts that the
+/// environment would have to be right for.
 fn named_dialects(matches: &clap::ArgMatches) -> Vec<String> {
-    let given = matches.subcommand().and_then(|(_, matches)| matches.try_get_raw("dialect").ok().flatten());
+    let subcommand = matches.subcommand().filter(|(name, _)| *name != "tools");
+    let given = subcommand.and_then(|(_, matches)| matches.try_get_raw("dialect").ok().flatten());
     let names = given.into_iter().flatten().map(|names| names.to_string_lossy().into_owned());
     names.flat_map(|names| names.split(',').map(|name| name.trim().to_owned()).collect::<Vec<_>>()).collect()
 }

@@ -2,6 +2,7 @@
 //! truncated, where the next page begins. A file is read by bytes.
 
 mod envelope;
+mod events;
 mod files;
 mod shell;
 
@@ -12,6 +13,7 @@ use crate::parameter::{Parameter, ParameterKind};
 /// The autonous design.
 pub static AUTONOUS: Dialect = Dialect {
     format: ResultFormat::Json,
+    record: Some(events::record),
     ..Dialect::new("autonous", "the design of autonous' tool subsystem", TOOLS, envelope::failure)
 };
 

@@ -4,6 +4,7 @@
 mod commands;
 mod failure;
 mod files;
+mod notebooks;
 mod notes;
 mod search;
 
@@ -89,6 +90,15 @@ const LS: &[Parameter] = &[
     Parameter::optional("ignore", crate::parameter::ParameterKind::Texts, "Globs to leave out"),
 ];
 
+const NOTEBOOK_EDIT: DialectTool = DialectTool::new(
+    "NotebookEdit",
+    "notebook",
+    "Replaces, inserts or deletes a cell of a notebook that was read before.",
+    notebooks::EDIT,
+    notebooks::enter_edit,
+    notebooks::leave_edit,
+);
+
 static TOOLS: &[DialectTool] = &[
     DialectTool::new("Read", "read", READ_ABOUT, READ, files::enter_read, files::leave_read),
     DialectTool::new("Edit", "edit", EDIT_ABOUT, files::EDIT_FILE, files::enter_edit, files::leave_edit),
@@ -113,6 +123,7 @@ static TOOLS: &[DialectTool] = &[
     DialectTool::new("Glob", "find", GLOB_ABOUT, GLOB, search::enter_glob, search::leave_glob),
     DialectTool::new("Grep", "grep", GREP_ABOUT, GREP, search::enter_grep, search::leave_grep),
     DialectTool::new("TodoWrite", "todo_write", TODO_ABOUT, TODOS, notes::enter_todos, notes::leave_todos),
+    NOTEBOOK_EDIT,
     DialectTool::new("WebFetch", "fetch", FETCH_ABOUT, FETCH, notes::enter_fetch, notes::leave_fetch),
     DialectTool::new("Skill", "skill", SKILL_ABOUT, notes::SKILL, notes::enter_skill, notes::leave_skill),
     DialectTool::new("AskUserQuestion", "ask", ASK_ABOUT, notes::ASK, enter_questions, notes::leave_ask),
@@ -151,6 +162,15 @@ static TOOLS_2_0: &[DialectTool] = &[
     DialectTool::new("Glob", "find", GLOB_ABOUT, GLOB, search::enter_glob, search::leave_glob_absolute),
     DialectTool::new("Grep", "grep", GREP_ABOUT, GREP, search::enter_grep, search::leave_grep),
     DialectTool::new("TodoWrite", "todo_write", TODO_ABOUT, TODOS, notes::enter_todos, notes::leave_todos),
+    NOTEBOOK_EDIT,
+    DialectTool::new(
+        "NotebookRead",
+        "notebook",
+        "Shows the cells of a notebook.",
+        notebooks::READ,
+        notebooks::enter_read,
+        notebooks::leave_read,
+    ),
     DialectTool::new("WebFetch", "fetch", FETCH_ABOUT, FETCH, notes::enter_fetch, notes::leave_fetch),
     DialectTool::new("Skill", "skill", SKILL_ABOUT, notes::SKILL, notes::enter_skill, notes::leave_skill),
     DialectTool::new("AskUserQuestion", "ask", ASK_ABOUT, notes::ASK, enter_questions, notes::leave_ask),

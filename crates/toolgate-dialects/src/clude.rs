@@ -1,6 +1,7 @@
 //! `clude`: the tool protocol of the clude design. Every result is one `ToolCallResult`: `tool_call_id`, `ok`, `payload`, `error`,
 //! `artifacts`, `duration_ms`. The payload is the native tool's own.
 
+mod audit;
 mod result;
 mod tools;
 
@@ -14,6 +15,7 @@ pub use result::decision;
 pub static CLUDE: Dialect = Dialect {
     unavailable: UNAVAILABLE,
     format: ResultFormat::Json,
+    record: Some(audit::record),
     ..Dialect::new("clude", "the design of clude's tool protocol", TOOLS, result::failure)
 };
 
@@ -78,3 +80,48 @@ const RUN_ABOUT: &str = "Runs a command, confined to the workspace.";
 const DISPLAY_ABOUT: &str =
     "Shows the person progress, a finding or an explanation. Call it at the start of each step of longer work.";
 const MEMORY_ABOUT: &str = "Remembers facts beyond this run.";
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{DialectMemory, NeutralAnswer, parse_neutral};
+
+    /// The calls that the design gives as examples, as a model writes them.
+    const EXAMPLES: [&str; 3] = [
+        r#"{"tool":"display","args":{"content":"正在分析第 3/10 个文件…","level":"progress"}}"#,
+        r#"{"tool":"display","args":{"title":"代码审计","content":"发现 2 处高风险点，准备修复。","level":"warning"}}"#,
+        r#"{
+          "tool": "display",
+          "args": {
+            "title": "执行思路",
+            "level": "info",
+            "content": "准备收敛入口：先统一事件协议，再迁移 UI 到 plugins。",
+            "thought": "原因：目前存在多入口导致行为分裂；先把链路收口才能保证 UI/工具/审计一致。",
+            "evidence": ["入口: cli/chat_handler.py", "UI: plugins/ui/opencode_tui.py", "协议: docs/02-tool-protocol.md"]
+          }
+        }"#,
+    ];
+
+    #[test]
+    fn the_examples_of_the_design_are_calls() {
+        for example in EXAMPLES {
+            let Ok(NeutralAnswer::Calls(calls)) = parse_neutral(example) else { panic!("{example}") };
+            let args = calls[0].args.clone().unwrap();
+            let entered = CLUDE.enter(&calls[0].name, &args, &DialectMemory::default()).unwrap();
+            assert_eq!((entered.native.tool, &entered.native.args), ("display", &args), "{example}");
+        }
+    }
+
+    #[test]
+    fn the_schema_of_display_is_that_of_the_design() {
+        let schema = CLUDE.schema(CLUDE.tool("display").unwrap());
+        assert_eq!((&schema["required"], &schema["additionalProperties"]), (&json!(["content"]), &json!(false)));
+        let levels = json!(["info", "success", "warning", "error", "progress"]);
+        assert_eq!(schema["properties"]["level"]["enum"], levels);
+        for name in ["content", "title"] {
+            assert_eq!(schema["properties"][name]["type"], Value::from("string"), "{name}");
+        }
+    }
+}

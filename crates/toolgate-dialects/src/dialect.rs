@@ -3,7 +3,7 @@
 //! the reply in the model's own terms. A dialect never sees the gate, so it can't reach around it.
 
 use serde_json::{Value, json};
-use toolgate_contract::{ErrorCode, Reply, Right, ToolError};
+use toolgate_contract::{ErrorCode, Event, Reply, Right, ToolError};
 
 use crate::memory::DialectMemory;
 use crate::parameter::{ArgumentError, Arguments, Parameter, schema};
@@ -27,6 +27,8 @@ pub struct Dialect {
     pub format: ResultFormat,
     /// How it says that a call failed.
     pub failure: fn(&FailedCall<'_>) -> ShownResult,
+    /// How it writes the record of a run, if it has a form of its own for that.
+    pub record: Option<fn(&[Event]) -> Vec<Value>>,
 }
 
 /// How the results of a dialect are written.
@@ -280,6 +282,7 @@ impl Dialect {
             ignored: &[],
             format: ResultFormat::Text,
             failure,
+            record: None,
         }
     }
 

@@ -11,6 +11,7 @@ mod web;
 use crate::dialect::{Dialect, DialectTool};
 use crate::parameter::ParameterKind::{Boolean, Choice, Integer, Object, Objects, Text, Texts};
 use crate::parameter::{ANY_INTEGER, Parameter};
+use crate::tasks::leave_task;
 
 /// Gemini CLI.
 pub static GEMINI: Dialect = Dialect {
@@ -148,7 +149,7 @@ static TOOLS: &[DialectTool] = &[
     ),
     DialectTool::new("web_fetch", "fetch", FETCH_ABOUT, FETCH, web::enter_fetch, web::leave_fetch),
     DialectTool::new("update_topic", "display", TOPIC_ABOUT, TOPIC, notes::enter_topic, notes::leave_topic),
-    DialectTool::new("invoke_agent", "task", AGENT_ABOUT, AGENT, notes::enter_agent, notes::leave_agent),
+    DialectTool::new("invoke_agent", "task", AGENT_ABOUT, AGENT, notes::enter_agent, leave_task),
     DialectTool::new("activate_skill", "skill", SKILL_ABOUT, SKILL, notes::enter_skill, notes::leave_skill),
     DialectTool::new("write_todos", "todo_write", TODO_ABOUT, TODOS, notes::enter_todos, notes::leave_todos),
     DialectTool::new("save_memory", "memory", MEMORY_ABOUT, MEMORY, notes::enter_memory, notes::leave_memory),

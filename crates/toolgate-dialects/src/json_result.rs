@@ -1,6 +1,6 @@
 //! Results that are one JSON object, for dialects that show nothing else.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::dialect::{EnterFault, FailedCall, Returned, ShownResult};
 use crate::parameter::ArgumentError;
@@ -10,9 +10,12 @@ pub(crate) fn object(object: Value) -> ShownResult {
     ShownResult { is_error: object["ok"] != true, text: object.to_string() }
 }
 
-/// These fields of the payload, as they are.
-pub(crate) fn fields(returned: &Returned<'_>, names: &[&str]) -> Map<String, Value> {
-    names.iter().map(|name| ((*name).to_owned(), returned.field(name).clone())).collect()
+/// An object with these fields of the payload added as they are.
+pub(crate) fn with_fields(mut object: Value, returned: &Returned<'_>, names: &[&str]) -> Value {
+    for name in names {
+        object[*name] = returned.field(name).clone();
+    }
+    object
 }
 
 /// What is wrong with a call, in plain words, without a hint.

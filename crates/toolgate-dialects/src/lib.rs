@@ -25,11 +25,13 @@ mod numbered;
 mod opencode;
 mod parameter;
 mod questions;
+mod recorded_calls;
 mod redaction;
 mod schema_subset;
 mod shell;
 mod skills;
 pub mod strict_json;
+mod tasks;
 mod todos;
 mod tool_call;
 

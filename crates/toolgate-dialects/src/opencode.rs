@@ -11,6 +11,7 @@ use crate::dialect::{Dialect, DialectTool};
 use crate::parameter::ParameterKind::{Boolean, Choice, Integer, Objects, Text};
 use crate::parameter::{Parameter, ParameterKind};
 use crate::questions::enter_questions;
+use crate::tasks::leave_task;
 
 /// opencode.
 pub static OPENCODE: Dialect = Dialect {
@@ -89,7 +90,7 @@ static TOOLS: &[DialectTool] = &[
     DialectTool::new("grep", "grep", GREP_ABOUT, GREP, search::enter_grep, search::leave_grep),
     DialectTool::new("bash", "shell", BASH_ABOUT, BASH, commands::enter_bash, commands::leave_bash),
     DialectTool::new("todowrite", "todo_write", TODO_ABOUT, TODOS, notes::enter_todos, notes::leave_todos),
-    DialectTool::new("task", "task", TASK_ABOUT, TASK, notes::enter_task, notes::leave_task),
+    DialectTool::new("task", "task", TASK_ABOUT, TASK, notes::enter_task, leave_task),
     DialectTool::new("webfetch", "fetch", FETCH_ABOUT, FETCH, notes::enter_fetch, notes::leave_fetch),
     DialectTool::new("skill", "skill", SKILL_ABOUT, SKILL, notes::enter_skill, notes::leave_skill),
     DialectTool::new("question", "ask", ASK_ABOUT, ASK, enter_questions, notes::leave_ask),

@@ -1,6 +1,7 @@
 //! `skills`: the tools runtime of the skills-agent design. Results are JSON objects, large output is a reference, and errors have one
 //! of its types.
 
+mod audit;
 mod failure;
 mod files;
 mod script;
@@ -12,6 +13,7 @@ use crate::parameter::ParameterKind::{Any, Boolean, Choice, Integer, Object, Tex
 /// The skills-agent design.
 pub static SKILLS: Dialect = Dialect {
     format: ResultFormat::Json,
+    record: Some(audit::record),
     ..Dialect::new("skills", "the design of skills-agent's tools runtime", TOOLS, failure::failure)
 };
 

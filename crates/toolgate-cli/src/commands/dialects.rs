@@ -37,16 +37,29 @@ impl DialectsArgs {
 fn described(dialect: &Dialect) -> Value {
     let tools =
         dialect.tools.iter().map(|tool| json!({ "name": tool.name, "aliases": tool.aliases, "native": tool.native }));
-    json!({ "name": dialect.name, "about": dialect.about, "tools": tools.collect::<Vec<_>>() })
+    let unavailable = dialect.unavailable.iter().map(|(name, reason)| json!({ "name": name, "reason": reason }));
+    json!({
+        "name": dialect.name,
+        "about": dialect.about,
+        "tools": tools.collect::<Vec<_>>(),
+        "unavailable": unavailable.collect::<Vec<_>>(),
+    })
+}
+
+/// How many of the tools that the dialect has can be had here. `--json` names the others, each with the reason.
+fn coverage(dialect: &Dialect) -> String {
+    let tools = dialect.tools.len();
+    format!("{tools} of {}", tools + dialect.unavailable.len())
 }
 
 fn print_table() {
-    let mut table = TextTable::new(&["DIALECT", "WHOSE", "TOOLS"]);
+    let mut table = TextTable::new(&["DIALECT", "WHOSE", "COVERS", "TOOLS"]);
     for dialect in DIALECTS {
         let tools: Vec<&str> = dialect.tools.iter().map(|tool| tool.name).collect();
         table.row([
             (dialect.name.into(), BOLD),
             (dialect.about.into(), DIM),
+            (coverage(dialect), anstyle::Style::new()),
             (tools.join(", "), anstyle::Style::new()),
         ]);
     }

@@ -5,10 +5,11 @@ mod examples;
 mod explain;
 mod replay;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
+use serde_json::Value;
 use toolgate_contract::{Call, Effect, LocatedEffect, Verdict};
-use toolgate_dialects::strict_json;
+use toolgate_dialects::{AskedCall, DIALECTS, Dialect, DialectMemory, strict_json};
 use toolgate_runtime::Judgement;
 use toolgate_workspace::Workspace;
 
@@ -25,6 +26,7 @@ pub(super) use self::examples::holds;
 ///   toolgate policy check --preset read-only 'find . -delete'
 ///   toolgate policy check --tool read '{"path":".env"}'
 ///   printf 'ls\nrm -rf /\n' | toolgate policy check --batch
+///   toolgate policy check --dialect clude --tool delete_file '{"path":"a.txt"}'
 ///   toolgate policy explain 'sudo env X=1 sh -c "cat a > b"'
 ///   toolgate policy test
 ///   toolgate policy replay --preset read-only
@@ -57,6 +59,9 @@ struct JudgedInput {
     /// The directory that the command runs in.
     #[arg(long, default_value = ".", value_name = "DIR")]
     workdir: String,
+    /// With --tool: take the tool and its arguments in the words of a dialect.
+    #[arg(long, value_name = "NAME", value_parser = find_dialect)]
+    dialect: Option<&'static Dialect>,
 }
 
 impl PolicyArgs {
@@ -76,11 +81,34 @@ impl JudgedInput {
         match &self.tool {
             Some(tool) => {
                 let args = strict_json::parse(self.input.as_bytes())?;
+                let (tool, args) = match self.dialect {
+                    None => (tool.clone(), args),
+                    Some(dialect) => native(dialect, tool, &args, workspace)?,
+                };
                 Ok(workspace.gate.judge(&Call::new(tool, args, workspace.clock.as_ref()), &[])?)
             }
             None => judge_command(workspace, &self.input, &self.workdir),
         }
     }
+}
+
+/// The native tool and arguments of what is written in a dialect.
+fn native(dialect: &Dialect, tool: &str, args: &Value, workspace: &Workspace) -> Result<(String, Value)> {
+    let memory = DialectMemory::new(workspace.directory.display().to_string());
+    match dialect.enter(tool, args, &memory) {
+        Ok(entered) => Ok((entered.native.tool.to_owned(), entered.native.args)),
+        Err(fault) => {
+            let asked = AskedCall { id: "", tool, args };
+            bail!("{}", dialect.fail(&asked, &fault, &memory).text)
+        }
+    }
+}
+
+/// The dialect of this name.
+fn find_dialect(name: &str) -> Result<&'static Dialect, String> {
+    let known: Vec<&str> = DIALECTS.iter().map(|dialect| dialect.name).collect();
+    toolgate_dialects::dialect(name)
+        .ok_or_else(|| format!("there is no dialect `{name}`; there are {}", known.join(", ")))
 }
 
 /// Judges a command as a call of the tool `shell` would be.

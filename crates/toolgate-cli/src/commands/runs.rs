@@ -10,6 +10,7 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde_json::json;
 use toolgate_contract::{Event, counted};
+use toolgate_dialects::{DIALECTS, dialect};
 use toolgate_journal::{
     CallRow, EventStore, RunFilter, RunRow, StateDirectory, catch_up, export, list_runs, read_events, read_tree,
     reindex,
@@ -30,6 +31,7 @@ use crate::terminal::{BOLD, DIM, GREEN, RED, TextTable, first_line, show_tree, t
 ///   toolgate runs tail -f                 follow the last run's events
 ///   toolgate runs export > run.json       the complete last run in one file
 ///   toolgate runs export --script > s.toml     its model's turns, as a script for `--model`
+///   toolgate runs export --dialect skills      its calls as audit records of that design
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct RunsArgs {
@@ -83,9 +85,21 @@ enum RunsVerb {
         /// Print the model's messages and calls as a script, for `--model scripted:FILE`.
         #[arg(long, conflicts_with = "without_contents")]
         script: bool,
+        /// Print the record in the form of a dialect that has one of its own, one JSON value a line.
+        #[arg(long, value_name = "NAME", conflicts_with_all = ["without_contents", "script"])]
+        dialect: Option<String>,
     },
     /// Rebuild the store from the runs' journals.
     Reindex,
+}
+
+/// How a dialect writes the record.
+fn record_form(name: &str) -> Result<fn(&[Event]) -> Vec<serde_json::Value>> {
+    let known = || DIALECTS.iter().filter(|dialect| dialect.record.is_some()).map(|dialect| dialect.name);
+    dialect(name).and_then(|dialect| dialect.record).with_context(|| {
+        let known: Vec<&str> = known().collect();
+        format!("`{name}` has no form of its own for the record; those that have one are {}", known.join(", "))
+    })
 }
 
 impl RunsArgs {
@@ -100,6 +114,12 @@ impl RunsArgs {
             }
             RunsVerb::Export { run, script: true, .. } => {
                 out!("{}", script::script(&events_of(&state, &find(&state, &run)?)?)?);
+            }
+            RunsVerb::Export { run, dialect: Some(dialect), .. } => {
+                let record = record_form(&dialect)?;
+                for line in record(&events_of(&state, &find(&state, &run)?)?) {
+                    outln!("{line}");
+                }
             }
             RunsVerb::Export { run, without_contents, .. } => {
                 let (run, key) = (find(&state, &run)?, invocation.location.signing_key());

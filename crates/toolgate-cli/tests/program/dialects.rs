@@ -188,6 +188,9 @@ fn dialects_are_listed_declared_and_called_from_the_shell() {
     let world = World::new();
     let said = world.run(&["dialects"]);
     assert!(said.out.contains("claude-2.0") && said.out.contains("exec_command"), "{said:?}");
+    assert!(said.out.contains("11 of 14"), "coder lacks its three tools for language servers: {said:?}");
+    let said = world.run(&["--json", "dialects"]);
+    assert!(said.out.contains(r#"{"name":"lsp_hover","reason":"there are no language servers."#), "{said:?}");
     let said = world.run(&["tools", "--dialect", "claude", "--format", "anthropic", "--json"]);
     let tools: Value = serde_json::from_str(&said.out).unwrap();
     let read = tools.as_array().unwrap().iter().find(|tool| tool["name"] == "Read").unwrap();
@@ -202,6 +205,12 @@ fn dialects_are_listed_declared_and_called_from_the_shell() {
     assert!(said.out.contains("D hello.txt"), "{said:?}");
     let said = world.run(&["call", "--dialect", "clod", "Read", "{}"]);
     assert!(said.code == 2 && said.err.contains("there are claude, claude-2.0, codex"), "{said:?}");
+}
+
+#[test]
+fn claude_gets_what_it_knows() {
+    golden::run_scripts("claude");
+    golden::run_scripts("claude-2.0");
 }
 
 #[test]
@@ -232,4 +241,90 @@ fn skills_gets_what_it_knows() {
 #[test]
 fn autonous_gets_what_it_knows() {
     golden::run_scripts("autonous");
+}
+
+#[test]
+fn clude_names_decisions_in_its_own_words() {
+    let world = World::new();
+    let decided = |tool: &str, args: &str| {
+        let said = world.run(&["policy", "check", "--dialect", "clude", "--tool", tool, args]);
+        (said.out.trim_end().to_owned(), said.code)
+    };
+    assert_eq!(decided("read_file", r#"{"path":"hello.txt"}"#), ("ALLOW".into(), 0));
+    assert_eq!(decided("delete_file", r#"{"path":"hello.txt"}"#), ("REQUIRE_CONFIRMATION(call)".into(), 4));
+    let (denied, code) = decided("run_terminal_cmd", r#"{"command":"rm -rf /","is_background":false}"#);
+    assert!(denied.starts_with("DENY(policy_denied, ") && denied.ends_with(')') && code == 3, "{denied}");
+    let said = world.run(&["policy", "check", "--dialect", "clude", "--tool", "delete", "{}"]);
+    assert!(said.err.contains("unknown tool: delete"), "{said:?}");
+}
+
+#[test]
+fn a_run_is_exported_in_the_form_of_a_design() {
+    let world = World::new();
+    world.run(&["call", "read", r#"{"path":"hello.txt"}"#]);
+    let run = world.run(&["--json", "runs", "list"]).json()[0]["id"].as_str().unwrap().to_owned();
+    let long = "x".repeat(5000);
+    world.run(&["call", "--run", &run, "write", &json!({ "path": "long.txt", "content": long }).to_string()]);
+    world.run(&["call", "--run", &run, "shell", r#"{"command":"seq 5000; exit 3"}"#]);
+    world.run(&["call", "--run", &run, "read", r#"{"path":"none"}"#]);
+    let lines = |dialect: &str| -> Vec<Value> {
+        let said = world.run(&["runs", "export", &run, "--dialect", dialect]);
+        said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let audit = lines("skills");
+    assert_eq!(audit.len(), 4, "{audit:?}");
+    let fields: Vec<&String> = audit[1].as_object().unwrap().keys().collect();
+    assert_eq!(fields, ["tool", "risk", "ts_start", "ts_end", "params", "result", "policy", "hashes"]);
+    assert_eq!((&audit[1]["tool"], &audit[1]["risk"]), (&json!("write_file"), &json!("high")));
+    assert_eq!(audit[1]["policy"], json!({ "approved": true, "approval_scope": null }));
+    assert_eq!((&audit[2]["result"]["exit_code"], audit[2]["result"]["stdout_ref"].is_string()), (&json!(3), true));
+    assert!(audit[2]["hashes"]["stdout_sha256"].as_str().is_some_and(|hash| hash.len() == 64), "{}", audit[2]);
+    assert_eq!(audit[3]["result"]["error"]["type"], "IOError");
+    let log = lines("clude");
+    assert_eq!((&log[1]["name"], &log[1]["result"]["ok"]), (&json!("write"), &json!(true)));
+    assert_eq!(
+        (&log[1]["artifacts"]["files_changed"], &log[3]["error"]["code"]),
+        (&json!(["long.txt"]), &json!("not_found"))
+    );
+    let events = lines("autonous");
+    let of = |kind: &str| {
+        events.iter().filter(|event| event["type"] == kind).map(|event| &event["payload"]).collect::<Vec<_>>()
+    };
+    assert_eq!(of("tool_call.started")[1]["tool_name"], "write");
+    assert!(
+        of("tool_call.started")[1]["arguments"].as_str().is_some_and(|text| text.len() < 3000),
+        "long ones are cut"
+    );
+    assert_eq!(of("tool_call.completed")[2]["exit_code"], 3);
+    assert_eq!(
+        (&of("tool_call.completed")[2]["tool_name"], &of("tool_call.completed")[2]["truncated_lines"]),
+        (&json!("bash"), &json!(true))
+    );
+    assert_eq!(
+        (&of("tool_call.failed")[0]["tool_name"], &of("tool_call.failed")[0]["error_class"]),
+        (&json!("read"), &json!("tool_exec"))
+    );
+    let said = world.run(&["runs", "export", &run, "--dialect", "claude"]);
+    assert!(said.code == 1 || said.code == 2, "{said:?}");
+    assert!(said.err.contains("clude, skills, autonous"), "{said:?}");
+}
+
+#[test]
+fn autonous_starts_only_with_its_roots() {
+    let world = World::new();
+    let start = |roots: Option<&str>| {
+        let mut command = world.command(crate::world::PROGRAM);
+        command.args(["call", "--dialect", "autonous", "ls", "{}"]);
+        command.envs(roots.map(|roots| ("AUTONOUS_TOOL_ALLOWED_ROOTS", roots)));
+        let output = command.output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let home = world.workspace().canonicalize().unwrap().display().to_string();
+    assert_eq!(start(Some(&home)), (0, String::new()));
+    for (roots, expected) in
+        [(None, "isn't set"), (Some("state"), "has to be an absolute path"), (Some("/nowhere"), "is in none of")]
+    {
+        let (code, said) = start(roots);
+        assert!(code != 0 && said.contains(expected), "{code} {said}");
+    }
 }

@@ -39,7 +39,7 @@ fn fault(fault: &ArgumentError) -> String {
 fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
     let message = &error.message;
     match error.code {
-        ErrorCode::NotFound if is_file(failed) => {
+        ErrorCode::NotFound if is_file(failed) && failed.text("cell_id").is_empty() => {
             format!("File does not exist. Note: your current working directory is {}.", failed.memory.absolute(&failed.memory.directory))
         }
         ErrorCode::NotAFile => format!("EISDIR: illegal operation on a directory, read '{}'", failed.text("file_path")),
@@ -74,7 +74,7 @@ fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
 }
 
 fn is_file(failed: &FailedCall<'_>) -> bool {
-    failed.args.get("file_path").is_some()
+    ["file_path", "notebook_path"].iter().any(|name| failed.args.get(name).is_some())
 }
 
 fn is_unread(error: &ToolError) -> bool {

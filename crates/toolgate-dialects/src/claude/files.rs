@@ -3,7 +3,7 @@
 use serde_json::json;
 use toolgate_contract::{ErrorCode, ToolError};
 
-use super::{EDIT, FILE_PATH};
+use super::{EDIT, FILE_PATH, notebooks};
 use crate::changed_lines::changed_lines;
 use crate::dialect::{Answered, EnterFault, NativeCall, Returned, ShownResult};
 use crate::memory::DialectMemory;
@@ -24,6 +24,10 @@ pub(super) fn enter_read(args: &Arguments, memory: &DialectMemory) -> Result<Nat
     if args.text("pages").is_some() {
         return Err(ToolError::invalid_args("Pages of a PDF can't be read here.").into());
     }
+    let is_part = args.integer("offset").is_some() || args.integer("limit").is_some();
+    if args.word("file_path").ends_with(".ipynb") && !is_part {
+        return Ok(notebooks::show(args.word("file_path"), memory, None));
+    }
     // The model counts lines from 1 and sends 0 for the beginning.
     let (offset, limit) = (args.integer("offset").unwrap_or(1).max(1), args.integer("limit").unwrap_or(MOST_LINES));
     let path = memory.native(args.word("file_path"));
@@ -40,6 +44,9 @@ pub(super) fn leave_read_2_0(returned: &mut Returned<'_>) -> ShownResult {
 
 fn read(returned: &mut Returned<'_>, prefixed: &dyn Fn(i64, &str) -> String) -> ShownResult {
     remember(returned, "file_path");
+    if !returned.field("cells").is_null() {
+        return notebooks::cells(returned);
+    }
     let (content, start) = (returned.text("content").to_owned(), returned.number("start_line"));
     if content.is_empty() && returned.number("bytes") == 0 {
         return ShownResult::ok(reminder("Warning: the file exists but the contents are empty."));
@@ -61,7 +68,7 @@ fn reminder(text: &str) -> String {
 }
 
 /// Remembers the version that the model has seen, by the path that it named.
-fn remember(returned: &mut Returned<'_>, parameter: &str) {
+pub(super) fn remember(returned: &mut Returned<'_>, parameter: &str) {
     let path = returned.memory.native(returned.args.word(parameter));
     let sha256 = returned.text("sha256").to_owned();
     if !sha256.is_empty() {
@@ -187,7 +194,7 @@ fn write_new(answered: &Answered<'_>, content: &str) -> Result<Option<NativeCall
     write_if_missing(answered, answered.args.word("file_path"), answered.args.word(content), unread())
 }
 
-fn unread() -> EnterFault {
+pub(super) fn unread() -> EnterFault {
     let error = ToolError::new(ErrorCode::StaleFile, "File has not been read yet. Read it first before writing to it.");
     EnterFault::Refused(error.with_details(json!({ "unread": true })))
 }

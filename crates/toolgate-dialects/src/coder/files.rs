@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolgate_contract::ToolError;
 
 use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
-use crate::json_result::{fields, object};
+use crate::json_result::{object, with_fields};
 use crate::memory::DialectMemory;
 use crate::parameter::Arguments;
 use crate::redaction::refuse_mask;
@@ -24,11 +24,8 @@ pub(super) fn enter_read(args: &Arguments, memory: &DialectMemory) -> Result<Nat
 }
 
 pub(super) fn leave_read(returned: &mut Returned<'_>) -> ShownResult {
-    let mut result = json!({ "ok": true, "path": returned.args.word("path") });
-    for (name, value) in fields(returned, &["content", "start_line", "end_line", "has_more"]) {
-        result[name] = value;
-    }
-    object(result)
+    let result = json!({ "ok": true, "path": returned.args.word("path") });
+    object(with_fields(result, returned, &["content", "start_line", "end_line", "has_more"]))
 }
 
 pub(super) fn enter_write(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
@@ -38,11 +35,8 @@ pub(super) fn enter_write(args: &Arguments, memory: &DialectMemory) -> Result<Na
 }
 
 pub(super) fn leave_write(returned: &mut Returned<'_>) -> ShownResult {
-    let mut result = json!({ "ok": true });
-    for (name, value) in fields(returned, &["path", "operation", "size", "additions", "deletions", "diff"]) {
-        result[name] = value;
-    }
-    object(result)
+    let names = ["path", "operation", "size", "additions", "deletions", "diff"];
+    object(with_fields(json!({ "ok": true }), returned, &names))
 }
 
 pub(super) fn enter_list(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {

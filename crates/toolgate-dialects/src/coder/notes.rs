@@ -4,9 +4,10 @@ use serde_json::{Value, json};
 use toolgate_contract::ToolError;
 
 use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
-use crate::json_result::object;
+use crate::json_result::{object, with_fields};
 use crate::memory::DialectMemory;
 use crate::parameter::Arguments;
+use crate::tasks;
 use crate::todos::write_todos;
 
 pub(super) fn enter_todoread(_: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
@@ -57,13 +58,9 @@ pub(super) fn leave_skill(returned: &mut Returned<'_>) -> ShownResult {
 }
 
 pub(super) fn enter_task(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
-    Ok(NativeCall::new("task", json!({ "agent": args.word("agent"), "objective": args.word("objective") })))
+    Ok(tasks::enter_task(args.text("agent"), args.word("objective")))
 }
 
 pub(super) fn leave_task(returned: &mut Returned<'_>) -> ShownResult {
-    object(json!({
-        "ok": returned.field("ok"),
-        "agent": returned.field("agent"),
-        "summary": returned.field("summary"),
-    }))
+    object(with_fields(json!({}), returned, &["ok", "agent", "summary"]))
 }

@@ -51,10 +51,18 @@ fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
             format!("Could not find an exact match for 'old_string' in '{}'. {message}{copied}", path())
         }
         ErrorCode::AmbiguousMatch => format!(
-            "Failed to edit, Expected 1 occurrence but found several for old_string in file: {}. To replace all of them, set \
+            "Failed to edit, Expected 1 occurrence but found {} for old_string in file: {}. To replace all of them, set \
              'allow_multiple' to true. {message}",
+            places(error),
             path()
         ),
         _ => message.clone(),
     }
+}
+
+/// In how many places a text was found.
+fn places(error: &ToolError) -> String {
+    let details = error.details.clone().unwrap_or_default();
+    let more = if details["more"] == true { "more than " } else { "" };
+    details["places"].as_u64().map_or_else(|| "several".to_owned(), |places| format!("{more}{places}"))
 }

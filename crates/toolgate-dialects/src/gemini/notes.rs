@@ -6,6 +6,7 @@ use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
 use crate::memory::DialectMemory;
 use crate::parameter::Arguments;
 use crate::questions::refuse_several;
+use crate::tasks::enter_task;
 use crate::todos::write_todos;
 
 pub(super) fn enter_topic(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
@@ -24,11 +25,7 @@ pub(super) fn leave_topic(returned: &mut Returned<'_>) -> ShownResult {
 }
 
 pub(super) fn enter_agent(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
-    Ok(NativeCall::new("task", json!({ "agent": args.word("agent_name"), "objective": args.word("prompt") })))
-}
-
-pub(super) fn leave_agent(returned: &mut Returned<'_>) -> ShownResult {
-    ShownResult { text: returned.text("summary").to_owned(), is_error: !returned.is("ok") }
+    Ok(enter_task(args.text("agent_name"), args.word("prompt")))
 }
 
 pub(super) fn enter_skill(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {

@@ -6,6 +6,7 @@ use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult, not_here};
 use crate::memory::DialectMemory;
 use crate::parameter::Arguments;
 use crate::questions::answered_pairs;
+use crate::tasks;
 use crate::todos::write_todos;
 
 pub(super) fn enter_todos(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
@@ -19,12 +20,8 @@ pub(super) fn leave_todos(returned: &mut Returned<'_>) -> ShownResult {
 
 pub(super) fn enter_task(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
     not_here(args, &["task_id"])?;
-    let call = json!({ "agent": args.word("subagent_type"), "objective": args.word("prompt") });
-    Ok(NativeCall { justification: Some(args.word("description").to_owned()), ..NativeCall::new("task", call) })
-}
-
-pub(super) fn leave_task(returned: &mut Returned<'_>) -> ShownResult {
-    ShownResult { text: returned.text("summary").to_owned(), is_error: !returned.is("ok") }
+    let native = tasks::enter_task(args.text("subagent_type"), args.word("prompt"));
+    Ok(NativeCall { justification: Some(args.word("description").to_owned()), ..native })
 }
 
 pub(super) fn enter_fetch(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {

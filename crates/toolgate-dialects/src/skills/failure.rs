@@ -1,7 +1,7 @@
 //! How the skills-agent design says that a call failed: an error of one of its types, and what could be approved.
 
 use serde_json::{Value, json};
-use toolgate_contract::{ErrorClass, ErrorCode};
+use toolgate_contract::{ErrorClass, ErrorCode, ToolError};
 
 use crate::dialect::{EnterFault, FailedCall, ShownResult};
 use crate::json_result::{hint, message, object};
@@ -23,11 +23,15 @@ pub(super) fn failure(failed: &FailedCall<'_>) -> ShownResult {
 }
 
 fn kind(fault: &EnterFault) -> &'static str {
-    let error = match fault {
-        EnterFault::UnknownTool => return "ToolNotAllowed",
-        EnterFault::Arguments(_) => return "InvalidArguments",
-        EnterFault::Refused(error) => error,
-    };
+    match fault {
+        EnterFault::UnknownTool => "ToolNotAllowed",
+        EnterFault::Arguments(_) => "InvalidArguments",
+        EnterFault::Refused(error) => kind_of(error),
+    }
+}
+
+/// The type of an error.
+pub(super) fn kind_of(error: &ToolError) -> &'static str {
     match error.code {
         ErrorCode::InvalidArgs | ErrorCode::UnsupportedVersion => "InvalidArguments",
         ErrorCode::ApprovalRequired => "ApprovalRequired",
