@@ -24,6 +24,7 @@ const CLIENTS: &[ClientScript] = &[
     ClientScript { script: "typescript_legacy.mjs", runner: install::NODE },
     ClientScript { script: "typescript_modern.mjs", runner: install::NODE },
     ClientScript { script: "inspector.mjs", runner: install::NODE },
+    ClientScript { script: "codex.mjs", runner: install::NODE },
 ];
 
 /// Installs the clients and tries all of them.

@@ -84,7 +84,9 @@ impl SupportedClient {
             Self::Claude => "Start `claude` here and accept the server; `/mcp` shows it.",
             Self::Codex => {
                 "Start `codex` here and trust the directory; `/mcp` shows the server. Codex itself approves its calls \
-                 (`default_tools_approval_mode`; without it `codex exec` refuses to edit): toolgate asks instead."
+                 (`default_tools_approval_mode`; without it `codex exec` refuses to edit): toolgate asks instead. In `codex exec` \
+                 the answer is always no, so allow beforehand what it needs: `\"--allow\", \"permission=fs.delete\"` among the \
+                 arguments lets it delete."
             }
             Self::Gemini => "Start `gemini` here and trust the directory; `/mcp` shows the server.",
             Self::Opencode => "Start `opencode` here; `opencode mcp list` shows the server.",
