@@ -295,11 +295,15 @@ pub(crate) fn add_to_quarantine(
     Ok(quarantine.add(&change.path, reason, change.after.as_ref().map(|after| after.mode), place_file)?)
 }
 
-/// Whether a path is still what it was. A look at a directory doesn't tell its time, which every new entry changes.
+/// Whether a path is still what it was. A look at a directory doesn't tell its time, which every new entry changes, and none
+/// tells attributes.
 fn is_as_before(now: Option<&FileState>, before: Option<&FileState>) -> bool {
-    let untimed =
-        before.filter(|before| before.is_directory()).map(|before| FileState { modified: None, ..before.clone() });
-    now == untimed.as_ref().or(before)
+    let seen = before.map(|before| FileState {
+        modified: before.modified.filter(|_| !before.is_directory()),
+        attributes: None,
+        ..before.clone()
+    });
+    now == seen.as_ref()
 }
 
 /// Directories and pipes have no content and are recreated from their mode.

@@ -247,6 +247,9 @@ impl PreparedUndo {
         let after = restored(change, now.as_ref()).map_err(|what| {
             ToolError::new(ErrorCode::StaleFile, format!("The {what} of `{}` has changed since.", change.path))
         })?;
+        // A look doesn't tell attributes: those that the change gave are taken to be there.
+        let given = change.after.as_ref().and_then(|after| after.attributes.clone());
+        let now = now.map(|now| FileState { attributes: given, ..now });
         Ok(Change { path: change.path.clone(), place, before: now, after })
     }
 

@@ -1,6 +1,8 @@
 //! A change to files: the old and the new content. One call makes one change, of one file or many, completely or not at
 //! all; a change is also the unit of undo.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +67,13 @@ pub struct FileState {
     /// Who owns it; none if that is the user who runs Toolgate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<FileOwner>,
+    /// The extended attributes of a regular file, where a change is about them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attributes: Option<FileAttributes>,
 }
+
+/// Extended attributes that commands can set (`user.*`, and access control lists), by name; values are hexadecimal.
+pub type FileAttributes = BTreeMap<String, String>;
 
 /// The user and the group that own a file, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,13 +87,16 @@ pub struct FileOwner {
 impl FileState {
     /// A state whose time isn't known, of a file that belongs to the user who runs Toolgate.
     pub fn new(sha256: impl Into<String>, bytes: u64, mode: u32) -> Self {
-        Self { sha256: sha256.into(), bytes, mode, modified: None, owner: None }
+        Self { sha256: sha256.into(), bytes, mode, modified: None, owner: None, attributes: None }
     }
 
-    /// Whether one of them isn't what the other is: by type, content, permission bits, or by a time that both know.
+    /// Whether one of them isn't what the other is: by type, content, permission bits, or by a time or attributes that both
+    /// know.
     pub fn differs_from(&self, other: &Self) -> bool {
         let is_other_time = self.modified.zip(other.modified).is_some_and(|(one, other)| one != other);
-        !self.is(other) || self.mode != other.mode || is_other_time
+        let has_others =
+            self.attributes.as_ref().zip(other.attributes.as_ref()).is_some_and(|(one, other)| one != other);
+        !self.is(other) || self.mode != other.mode || is_other_time || has_others
     }
 
     /// Whether both states have the same type and content, ignoring permission bits.

@@ -8,8 +8,8 @@ use std::os::fd::BorrowedFd;
 use jiff::Timestamp;
 
 use crate::{
-    Access, Change, ChangeSource, Denial, Effect, ErrorCode, FileContent, FileEdit, FileOwner, FileState,
-    GuaranteeLevel, LocatedEffect, ToolError, VisitorFactory, WalkOptions, WorkspacePath,
+    Access, Change, ChangeSource, Denial, Effect, ErrorCode, FileAttributes, FileContent, FileEdit, FileOwner,
+    FileState, GuaranteeLevel, LocatedEffect, ToolError, VisitorFactory, WalkOptions, WorkspacePath,
 };
 
 /// Files beneath the workspace's roots. The implementation opens files atomically and follows no links.
@@ -112,6 +112,8 @@ pub struct FileMetadata {
     pub device: u64,
     /// The file itself, open for reading, if it was hashed.
     pub file: Option<File>,
+    /// Its extended attributes, if it was hashed.
+    pub attributes: FileAttributes,
 }
 
 /// What the file system says about an entry of a directory.

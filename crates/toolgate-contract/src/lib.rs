@@ -49,7 +49,8 @@ pub use artifacts::{ArtifactDraft, Artifacts};
 pub use blob::Blob;
 pub use call::Call;
 pub use change::{
-    Change, Changes, DIRECTORY_MODE, FileContent, FileEdit, FileOwner, FileState, LINK_MODE, PIPE_MODE, SeenVersion,
+    Change, Changes, DIRECTORY_MODE, FileAttributes, FileContent, FileEdit, FileOwner, FileState, LINK_MODE, PIPE_MODE,
+    SeenVersion,
 };
 pub use clock::{Clock, SystemClock};
 pub use counted::{counted, noun};

@@ -2,6 +2,7 @@
 //! symlink, so a path that is swapped meanwhile leads nowhere else.
 
 pub(crate) mod atomic_write;
+pub(crate) mod attributes;
 pub(crate) mod change_writer;
 pub(crate) mod copy_across;
 pub(crate) mod copy_workspace;

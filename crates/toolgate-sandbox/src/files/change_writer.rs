@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use toolgate_contract::{Change, ChangeSource, FileOwner, FileState, PIPE_MODE, WorkspacePath, unescape_path};
 
 use crate::files::atomic_write::{FailedChange, new_name};
+use crate::files::attributes;
 use crate::files::fsync::SyncBatch;
 use crate::files::openat2;
 use crate::files::openat2::OpenMethod;
@@ -201,8 +202,24 @@ fn give_owner(parent: BorrowedFd<'_>, name: &[u8], state: &FileState) {
 /// Sets permission bits, the modification time if it is known, and the owner if we may.
 fn set_metadata(parent: BorrowedFd<'_>, name: &[u8], state: &FileState) -> Result<(), Errno> {
     give_owner(parent, name, state);
+    set_attributes(parent, name, state)?;
     set_mode(parent, name, state.permissions())?;
     set_time(parent, name, state)
+}
+
+/// Sets the attributes of a regular file, if they are known. The mode is set afterwards, since an access control list has the
+/// permissions of the group in it.
+fn set_attributes(parent: BorrowedFd<'_>, name: &[u8], state: &FileState) -> Result<(), Errno> {
+    let Some(wanted) = state.attributes.as_ref().filter(|_| state.is_file()) else { return Ok(()) };
+    let opened = rustix::fs::openat(parent, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    if !FileType::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode).is_file() {
+        return Err(Errno::LOOP);
+    }
+    let itself = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&opened));
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let readable = rustix::fs::openat(rustix::fs::CWD, &itself, flags, Mode::empty());
+    let there = readable.map(attributes::read).unwrap_or_default();
+    attributes::write(&itself, wanted, &there)
 }
 
 fn set_time(parent: BorrowedFd<'_>, name: &[u8], state: &FileState) -> Result<(), Errno> {

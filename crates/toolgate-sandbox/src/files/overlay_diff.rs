@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use jiff::Timestamp;
 use rustix::fs::{CWD, Mode, OFlags};
 use toolgate_contract::{
-    CancellationToken, Change, DIRECTORY_MODE, Difference, Differences, EntryKind, ErrorCode, FileMetadata, FileState,
-    Files, LINK_MODE, ToolError, UnreadableChange, WorkspacePath,
+    CancellationToken, Change, DIRECTORY_MODE, Difference, Differences, EntryKind, ErrorCode, FileAttributes,
+    FileMetadata, FileState, Files, LINK_MODE, ToolError, UnreadableChange, WorkspacePath,
 };
 
 use crate::files::layer_baseline::LayerBaseline;
@@ -314,9 +314,16 @@ impl Candidate {
     /// What is there now, and what would be.
     fn sides(&self, files: &dyn Files) -> Result<BeforeAndAfter, ToolError> {
         let before = if self.below { files.node(&self.place, true)? } else { None };
-        let mut after = self.above.as_deref().map(|above| state_of(above, &self.place)).transpose()?;
+        let after = self.above.as_deref().map(|above| state_of(above, &self.place)).transpose()?;
+        let attributes = (before.as_ref(), after.as_ref());
+        let has_others = matches!(attributes, (Some(before), Some((_, after))) if before.attributes != *after);
+        let mut after =
+            after.map(|(state, attributes)| FileState { attributes: has_others.then_some(attributes), ..state });
         // Only the hash is needed; thousands of open files would be too many.
         let mut before = before.map(|node| FileMetadata { file: None, ..node });
+        if let Some(before) = before.as_mut().filter(|_| has_others) {
+            before.state.attributes = Some(before.attributes.clone());
+        }
         if let (Some(after), Some(above)) = (after.as_mut().filter(|after| after.is_directory()), &self.above) {
             let is_new = !before.as_ref().is_some_and(|node| node.state.is_directory());
             if is_new || self.has_new_time {
@@ -338,7 +345,7 @@ fn modified(found: &fs::Metadata) -> Option<Timestamp> {
 /// What is there and what would be.
 type BeforeAndAfter = (Option<FileMetadata>, Option<FileState>);
 
-fn state_of(above: &Path, place: &WorkspacePath) -> Result<FileState, ToolError> {
+fn state_of(above: &Path, place: &WorkspacePath) -> Result<(FileState, FileAttributes), ToolError> {
     let fault = |error: rustix::io::Errno| {
         ToolError::io(&format!("What was made of `{}` can't be read", place.path), &error.into())
     };
@@ -346,9 +353,10 @@ fn state_of(above: &Path, place: &WorkspacePath) -> Result<FileState, ToolError>
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = rustix::fs::openat(CWD, directory, flags, Mode::empty()).map_err(fault)?;
     let found = stat::look(directory.as_fd(), name.as_bytes(), true).map_err(fault)?;
-    let state = found.map(|node| node.state).ok_or_else(|| ToolError::not_found(&place.path))?;
+    let node = found.ok_or_else(|| ToolError::not_found(&place.path))?;
+    let (state, attributes) = (node.state, node.attributes);
     let mode = if state.is_directory() { layer_mode::recorded(above).unwrap_or(state.mode) } else { state.mode };
-    Ok(FileState { mode, ..state })
+    Ok((FileState { mode, ..state }, attributes))
 }
 
 /// Reads both sides of every candidate, in their order. Hashing is most of the work, so several threads share it.

@@ -10,6 +10,7 @@ use toolgate_contract::{
     EntryKind, EntryStatus, FileMetadata, FileOwner, FileState, LINK_MODE, escape_path, sha256, sha256_of,
 };
 
+use crate::files::attributes;
 use crate::files::sparse_reader::SparseReader;
 
 /// Examines a name in a directory; none if it doesn't exist.
@@ -40,6 +41,7 @@ pub(crate) fn look(directory: BorrowedFd<'_>, name: &[u8], hashed: bool) -> Resu
         links: found.st_nlink as u64,
         number: found.st_ino,
         device: found.st_dev,
+        attributes: file.as_ref().map(attributes::read).unwrap_or_default(),
         file,
     }))
 }

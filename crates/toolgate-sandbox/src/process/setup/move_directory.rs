@@ -11,6 +11,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, Timespec, Timestamp
 use rustix::io::Errno;
 
 use super::caller::NamedEntry;
+use crate::files::attributes;
 
 const OWNER_ACCESS: u32 = 0o700;
 
@@ -78,7 +79,7 @@ impl OpenPair {
             Some(rustix::fs::Uid::from_raw(self.before.st_uid)),
             Some(rustix::fs::Gid::from_raw(self.before.st_gid)),
         );
-        copy_attributes(&self.old, &self.new)?;
+        attributes::copy(&self.old, &self.new)?;
         rustix::fs::fchmod(&self.new, Mode::from_raw_mode(self.before.st_mode & 0o7777))?;
         set_times(&self.new, &self.before)
     }
@@ -194,21 +195,4 @@ fn set_times(directory: &OwnedFd, from: &Stat) -> Result<(), Errno> {
     let last_access = time(from.st_atime as _, from.st_atime_nsec as _);
     let last_modification = time(from.st_mtime as _, from.st_mtime_nsec as _);
     rustix::fs::futimens(directory, &Timestamps { last_access, last_modification })
-}
-
-/// Copies extended attributes.
-fn copy_attributes(from: &OwnedFd, to: &OwnedFd) -> Result<(), Errno> {
-    let nothing: &mut [u8] = &mut [];
-    let mut list = match rustix::fs::flistxattr(from, nothing) {
-        Ok(0) | Err(Errno::OPNOTSUPP) => return Ok(()),
-        length => vec![0; length?],
-    };
-    let length = rustix::fs::flistxattr(from, &mut list)?;
-    for name in list[..length].split(|byte| *byte == 0).filter(|name| name.starts_with(b"user.")) {
-        let nothing: &mut [u8] = &mut [];
-        let mut value = vec![0; rustix::fs::fgetxattr(from, name, nothing)?];
-        let length = rustix::fs::fgetxattr(from, name, &mut value)?;
-        rustix::fs::fsetxattr(to, name, &value[..length], rustix::fs::XattrFlags::empty())?;
-    }
-    Ok(())
 }
