@@ -168,14 +168,8 @@ impl ChangeLog {
 
     /// Stores the current content before it is replaced. A file of which every name is replaced isn't copied.
     pub(crate) fn adopt(&self, changes: &[Change], files: &dyn Files) -> Result<(), ToolError> {
-        let mut replaced_names: HashMap<u64, u64> = HashMap::new();
-        let replaced =
-            |change: &&Change| change.before.as_ref().is_some_and(FileState::is_file) && !change.is_metadata_only();
-        for change in changes.iter().filter(replaced) {
-            if let Some(node) = files.node(&change.place, false)? {
-                *replaced_names.entry(node.number).or_default() += 1;
-            }
-        }
+        // Needed once a file has several names, which few have: looking at every file twice would be most of the work.
+        let mut replaced_names: Option<HashMap<u64, u64>> = None;
         for change in changes {
             match &change.before {
                 Some(before) if before.is_link() => {
@@ -190,7 +184,11 @@ impl ChangeLog {
                     }
                     // A file that stays where it is keeps its content.
                     if let (Some(node), Some(before)) = (node.filter(|_| !change.is_metadata_only()), before) {
-                        let alone = replaced_names.get(&node.number) == Some(&node.links);
+                        if node.links > 1 && replaced_names.is_none() {
+                            replaced_names = Some(names_replaced(changes, files)?);
+                        }
+                        let replaced = replaced_names.as_ref().and_then(|names| names.get(&node.number));
+                        let alone = node.links == 1 || replaced == Some(&node.links);
                         // What somebody has open for writing is copied: they can go on writing.
                         let adopt = |file: File| self.contents.adopt(&file, before, alone && !files.has_writers(&file));
                         if !node.file.map_or(Ok(true), adopt)? {
@@ -282,6 +280,19 @@ impl ChangeLog {
             }
         }
     }
+}
+
+/// How many names of each file are replaced, by inode number.
+fn names_replaced(changes: &[Change], files: &dyn Files) -> Result<HashMap<u64, u64>, ToolError> {
+    let mut names = HashMap::new();
+    let is_replaced =
+        |change: &&Change| change.before.as_ref().is_some_and(FileState::is_file) && !change.is_metadata_only();
+    for change in changes.iter().filter(is_replaced) {
+        if let Some(node) = files.node(&change.place, false)? {
+            *names.entry(node.number).or_default() += 1;
+        }
+    }
+    Ok(names)
 }
 
 /// Adds a change to the quarantine of a call.
