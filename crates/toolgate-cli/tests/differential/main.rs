@@ -21,6 +21,9 @@ use twin_workspaces::{Setting, TwinWorkspaces};
 /// Set to `full`: every command in every setting.
 const EXTENT: &str = "TOOLGATE_DIFFERENTIAL";
 
+/// Set to a text: the commands that contain it, in every setting.
+const ONLY: &str = "TOOLGATE_DIFFERENTIAL_ONLY";
+
 /// Of the sample, every so manieth command runs, each in one of the settings.
 const SAMPLED: usize = 12;
 
@@ -31,9 +34,11 @@ const WORKERS: usize = 2;
 fn commands_do_inside_what_they_do_outside() {
     let corpus = corpus::read();
     let known = KnownDifferences::read(&corpus);
-    let is_full = std::env::var(EXTENT).is_ok_and(|extent| extent == "full");
+    let only = std::env::var(ONLY).unwrap_or_default();
+    let is_full = std::env::var(EXTENT).is_ok_and(|extent| extent == "full") || !only.is_empty();
+    let wanted: Vec<&CorpusCommand> = corpus.iter().filter(|command| command.line.contains(&only)).collect();
     let chosen: Vec<(Setting, &CorpusCommand)> = match is_full {
-        true => Setting::all().flat_map(|setting| corpus.iter().map(move |command| (setting, command))).collect(),
+        true => Setting::all().flat_map(|setting| wanted.iter().map(move |command| (setting, *command))).collect(),
         false => {
             let sampled = corpus.iter().step_by(SAMPLED).enumerate();
             sampled.map(|(number, command)| (Setting::numbered(number), command)).collect()
