@@ -1,12 +1,15 @@
 //! `claude` and `claude-2.0`: the tools of Claude Code, version 2.1 and those before. Schemas are closed, paths are absolute, and
 //! an exit code other than 0 is an error.
 
+mod agents;
 mod commands;
 mod failure;
 mod files;
 mod notebooks;
 mod notes;
 mod search;
+mod tasks;
+mod unavailable;
 
 use crate::dialect::{Dialect, DialectTool};
 use crate::parameter::ParameterKind::{Boolean, Choice, Integer, Objects, Text};
@@ -14,10 +17,16 @@ use crate::parameter::{ANY_INTEGER, Parameter};
 use crate::questions::enter_questions;
 
 /// Claude Code since 2.1.
-pub static CLAUDE: Dialect = Dialect::new("claude", "Claude Code 2.1", TOOLS, failure::failure);
+pub static CLAUDE: Dialect = Dialect {
+    unavailable: unavailable::UNAVAILABLE,
+    ..Dialect::new("claude", "Claude Code 2.1", TOOLS, failure::failure)
+};
 
 /// Claude Code 2.0 and 1.x.
-pub static CLAUDE_2_0: Dialect = Dialect::new("claude-2.0", "Claude Code 2.0 and 1.x", TOOLS_2_0, failure::failure);
+pub static CLAUDE_2_0: Dialect = Dialect {
+    unavailable: unavailable::UNAVAILABLE_2_0,
+    ..Dialect::new("claude-2.0", "Claude Code 2.0 and 1.x", TOOLS_2_0, failure::failure)
+};
 
 const FILE_PATH: Parameter = Parameter::required("file_path", Text, "The absolute path of the file");
 const EDIT: &[Parameter] = &[
@@ -124,6 +133,13 @@ static TOOLS: &[DialectTool] = &[
     DialectTool::new("Grep", "grep", GREP_ABOUT, GREP, search::enter_grep, search::leave_grep),
     DialectTool::new("TodoWrite", "todo_write", TODO_ABOUT, TODOS, notes::enter_todos, notes::leave_todos),
     NOTEBOOK_EDIT,
+    DialectTool::new("TaskCreate", "todo_write", CREATE_ABOUT, tasks::CREATE, tasks::enter_create, tasks::leave_create),
+    DialectTool::new("TaskGet", "todo_read", GET_ABOUT, tasks::GET, tasks::enter_read, tasks::leave_get),
+    DialectTool::new("TaskList", "todo_read", LIST_ABOUT, tasks::LIST, tasks::enter_read, tasks::leave_list),
+    DialectTool::new("TaskUpdate", "todo_write", UPDATE_ABOUT, tasks::UPDATE, tasks::enter_update, tasks::leave_update),
+    DialectTool::new("Agent", "task", AGENT_ABOUT, agents::AGENT, agents::enter_agent, agents::leave_agent),
+    DialectTool::new("SendMessage", "agents", SEND_ABOUT, agents::SEND, agents::enter_send, agents::leave_send),
+    DialectTool::new("ListAgents", "agents", AGENTS_ABOUT, &[], agents::enter_list, agents::leave_list),
     DialectTool::new("WebFetch", "fetch", FETCH_ABOUT, FETCH, notes::enter_fetch, notes::leave_fetch),
     DialectTool::new("Skill", "skill", SKILL_ABOUT, notes::SKILL, notes::enter_skill, notes::leave_skill),
     DialectTool::new("AskUserQuestion", "ask", ASK_ABOUT, notes::ASK, enter_questions, notes::leave_ask),
@@ -151,14 +167,27 @@ static TOOLS_2_0: &[DialectTool] = &[
         commands::enter_output,
         commands::leave_output,
     ),
+    DialectTool {
+        aliases: &["KillBash"],
+        ..DialectTool::new(
+            "KillShell",
+            "process",
+            STOP_ABOUT,
+            commands::KILL_SHELL,
+            commands::enter_stop,
+            commands::leave_kill,
+        )
+    },
     DialectTool::new(
-        "KillShell",
+        "TaskOutput",
         "process",
-        STOP_ABOUT,
-        commands::KILL_SHELL,
-        commands::enter_stop,
-        commands::leave_kill,
+        OUTPUT_ABOUT,
+        commands::TASK_OUTPUT,
+        commands::enter_task_output,
+        commands::leave_task_output,
     ),
+    DialectTool::new("TodoRead", "todo_read", LIST_ABOUT, &[], tasks::enter_read, notes::leave_todo_read),
+    DialectTool::new("Task", "task", AGENT_ABOUT, agents::TASK, agents::enter_agent, agents::leave_agent),
     DialectTool::new("Glob", "find", GLOB_ABOUT, GLOB, search::enter_glob, search::leave_glob_absolute),
     DialectTool::new("Grep", "grep", GREP_ABOUT, GREP, search::enter_grep, search::leave_grep),
     DialectTool::new("TodoWrite", "todo_write", TODO_ABOUT, TODOS, notes::enter_todos, notes::leave_todos),
@@ -187,6 +216,14 @@ const STOP_ABOUT: &str = "Stops a command that runs in the background.";
 const GLOB_ABOUT: &str = "Finds files by name.";
 const GREP_ABOUT: &str = "Searches the content of files with a regular expression.";
 const TODO_ABOUT: &str = "Replaces the list of things to do.";
+const CREATE_ABOUT: &str = "Adds a task to the list of things to do.";
+const GET_ABOUT: &str = "Shows a task.";
+const LIST_ABOUT: &str = "Shows the list of things to do.";
+const UPDATE_ABOUT: &str =
+    "Changes a task: its text, its status, or what it waits for. The status `deleted` removes it.";
+const AGENT_ABOUT: &str = "Gives a piece of work to another agent and shows its answer.";
+const SEND_ABOUT: &str = "Tells an agent that works in the background something.";
+const AGENTS_ABOUT: &str = "Shows the agents that were started, and the answers of those that have ended.";
 const FETCH_ABOUT: &str = "Fetches an address and shows its text.";
 const SKILL_ABOUT: &str = "Loads the instructions of a skill.";
 const ASK_ABOUT: &str = "Asks the person questions.";

@@ -1,11 +1,13 @@
 //! `codex` and `codex-2026-01`: the tools of Codex 0.166, and those of January 2026. Unknown arguments are ignored, an exit code is
 //! never an error, and patches are free text.
 
+mod agents;
 mod commands;
 mod exec_output;
 mod failure;
 mod files;
 mod notes;
+mod unavailable;
 
 pub(crate) use files::{apply_patch, patched_files};
 
@@ -15,12 +17,16 @@ use crate::parameter::{ANY_INTEGER, Parameter};
 use crate::questions::enter_questions;
 
 /// Codex 0.166 in function mode.
-pub static CODEX: Dialect =
-    Dialect { is_closed: false, ..Dialect::new("codex", "Codex 0.166", TOOLS, failure::failure) };
+pub static CODEX: Dialect = Dialect {
+    is_closed: false,
+    unavailable: unavailable::UNAVAILABLE,
+    ..Dialect::new("codex", "Codex 0.166", TOOLS, failure::failure)
+};
 
 /// Codex of January 2026.
 pub static CODEX_2026_01: Dialect = Dialect {
     is_closed: false,
+    unavailable: unavailable::UNAVAILABLE_2026_01,
     ..Dialect::new("codex-2026-01", "Codex of January 2026", TOOLS_2026_01, failure::failure)
 };
 
@@ -140,7 +146,19 @@ const PLAN_TOOL: DialectTool =
 const ASK_TOOL: DialectTool =
     DialectTool::new("request_user_input", "ask", "Asks the person questions.", ASK, enter_questions, notes::leave_ask);
 
-static TOOLS: &[DialectTool] = &[EXEC_TOOL, STDIN_TOOL, PATCH_TOOL, IMAGE_TOOL, PLAN_TOOL, ASK_TOOL];
+static TOOLS: &[DialectTool] = &[
+    EXEC_TOOL,
+    STDIN_TOOL,
+    PATCH_TOOL,
+    IMAGE_TOOL,
+    PLAN_TOOL,
+    ASK_TOOL,
+    agents::SPAWN_TOOL,
+    agents::SEND_TOOL,
+    agents::WAIT_TOOL,
+    agents::STOP_TOOL,
+    agents::LIST_TOOL,
+];
 
 static TOOLS_2026_01: &[DialectTool] = &[
     DialectTool {
@@ -178,6 +196,10 @@ static TOOLS_2026_01: &[DialectTool] = &[
     IMAGE_TOOL,
     PLAN_TOOL,
     ASK_TOOL,
+    agents::SPAWN_TOOL,
+    agents::SEND_TOOL,
+    agents::WAIT_TOOL_2026_01,
+    agents::STOP_TOOL,
 ];
 
 const EXEC_ABOUT: &str =

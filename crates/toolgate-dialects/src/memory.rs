@@ -14,6 +14,8 @@ pub struct DialectMemory {
     pub directory: String,
     /// The content hash that the model saw last, by the path as it is shown natively.
     seen: HashMap<String, String>,
+    /// The highest number of a task so far, in dialects that number them.
+    pub last_task: u64,
     /// Our handles of processes, by the number that the model knows; the first has number 1.
     processes: Vec<String>,
 }

@@ -3,9 +3,9 @@
 use serde_json::json;
 use toolgate_contract::{ErrorCode, Right, ToolError};
 
-use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult, not_here};
+use crate::dialect::{Answered, EnterFault, NativeCall, Returned, ShownResult, not_here};
 use crate::memory::DialectMemory;
-use crate::parameter::ParameterKind::Text;
+use crate::parameter::ParameterKind::{Boolean, Integer, Text};
 use crate::parameter::{Arguments, Parameter};
 use crate::shell::{MOST_WAIT_MS, changed_directory, command_notes, seconds};
 
@@ -13,10 +13,21 @@ use crate::shell::{MOST_WAIT_MS, changed_directory, command_notes, seconds};
 const DEFAULT_TIMEOUT: i64 = 120_000;
 /// The most milliseconds that a command may take in the foreground.
 const MOST_FOREGROUND: i64 = 600_000;
+/// Bytes of long output that are shown.
+const PREVIEW_BYTES: usize = 2048;
+/// Milliseconds that an output is waited for where the model says nothing.
+const DEFAULT_WAIT: i64 = 30_000;
+/// An expression that nothing matches: whoever waits for it waits for the end.
+const NEVER: &str = r"[^\s\S]";
 
 pub(super) const TASK_STOP: &[Parameter] = &[
     Parameter::optional("task_id", Text, "The command's id"),
     Parameter::optional("shell_id", Text, "The command's id, as it was called before"),
+];
+pub(super) const TASK_OUTPUT: &[Parameter] = &[
+    Parameter::required("task_id", Text, "The command's id"),
+    Parameter::optional("block", Boolean, "Wait until it has ended; on unless switched off"),
+    Parameter::optional("timeout", Integer(0, 600_000), "How long to wait, in milliseconds"),
 ];
 pub(super) const KILL_SHELL: &[Parameter] = &[Parameter::required("shell_id", Text, "The command's id")];
 pub(super) const BASH_OUTPUT: &[Parameter] = &[
@@ -53,7 +64,7 @@ pub(super) fn enter_bash(args: &Arguments, memory: &DialectMemory) -> Result<Nat
 
 pub(super) fn leave_bash(returned: &mut Returned<'_>) -> ShownResult {
     let streams = [returned.text("stdout"), returned.text("stderr")];
-    bash(returned, streams.map(str::to_owned), "(Bash completed with no output)")
+    bash(returned, streams.map(str::to_owned), "(Bash completed with no output)", true)
 }
 
 /// Version 2.0 shows the error stream first, where a command failed.
@@ -62,19 +73,19 @@ pub(super) fn leave_bash_2_0(returned: &mut Returned<'_>) -> ShownResult {
     let failed = returned.field("exit_code").as_i64().is_some_and(|code| code != 0);
     let separate = if failed && !stdout.is_empty() && !stderr.is_empty() { "\n" } else { "" };
     let streams = if failed { [stderr + separate, stdout] } else { [stdout, stderr] };
-    bash(returned, streams, "")
+    bash(returned, streams, "", false)
 }
 
-fn bash(returned: &mut Returned<'_>, streams: [String; 2], nothing: &str) -> ShownResult {
+fn bash(returned: &mut Returned<'_>, streams: [String; 2], nothing: &str, is_persisted: bool) -> ShownResult {
     if returned.field("running").as_bool() == Some(true) {
         let id = returned.text("process").to_owned();
         return ShownResult::ok(format!(
-            "Command running in background with ID: {id}. To see what it has printed, or to stop it, use this ID."
+            "Command running in background with ID: {id}. Output is being written to: {id}. {}",
+            "This ID shows what it has printed, and stops it."
         ));
     }
-    let mut output = joined(&streams);
+    let mut output = stored_output(returned, &joined(&streams), is_persisted);
     output += &command_notes(returned).iter().map(|note| format!("\n{note}")).collect::<String>();
-    output.extend(returned.artifact().map(|artifact| format!("\nThe full output is the artifact {artifact}.")));
     if returned.field("timed_out").as_bool() == Some(true) {
         let limit = seconds(returned.args.integer("timeout").unwrap_or(DEFAULT_TIMEOUT));
         return ShownResult::error(with_output(&format!("Exit code 143\nCommand timed out after {limit}s"), &output));
@@ -83,10 +94,32 @@ fn bash(returned: &mut Returned<'_>, streams: [String; 2], nothing: &str) -> Sho
         Some(0) | None => {
             let directory = changed_directory(returned.args.word("command"), &returned.memory.directory);
             output += &enter_directory(returned.memory, directory);
-            ShownResult::ok(if output.trim().is_empty() { nothing.to_owned() } else { output })
+            let output = output.trim_start_matches('\n');
+            ShownResult::ok(if output.trim().is_empty() { nothing } else { output })
         }
         Some(code) => ShownResult::error(with_output(&format!("Exit code {code}"), &output)),
     }
+}
+
+/// Output that was cut names where all of it is. Since 2.1 such output is shown by its beginning.
+fn stored_output(returned: &Returned<'_>, output: &str, is_persisted: bool) -> String {
+    let Some(artifact) = returned.artifact() else { return output.to_owned() };
+    if !is_persisted {
+        return format!("{output}\nThe full output is the artifact {artifact}.");
+    }
+    let stored = returned.reply.artifacts.refs.iter().find(|stored| stored.id == artifact);
+    let size = kilobytes(stored.map_or(output.len() as u64, |stored| stored.bytes));
+    let preview = &output[..output.floor_char_boundary(PREVIEW_BYTES)];
+    let preview = preview.rsplit_once('\n').map_or(preview, |(whole, _)| whole);
+    format!(
+        "<persisted-output>\nOutput too large ({size}). Full output can be read with the tool `artifact`: {artifact}\n\n\
+         Preview (first 2KB):\n{preview}\n...\n</persisted-output>"
+    )
+}
+
+/// A size as this client shows it.
+pub(super) fn kilobytes(bytes: u64) -> String {
+    format!("{:.1}KB", bytes as f64 / 1024.0)
 }
 
 fn joined(streams: &[String]) -> String {
@@ -119,18 +152,73 @@ fn task(args: &Arguments) -> Result<&str, EnterFault> {
         .ok_or_else(|| ToolError::new(ErrorCode::InvalidArgs, "Either `task_id` or `shell_id` has to be given.").into())
 }
 
+/// Looks which command it is, since the result says so, and stops it.
 pub(super) fn enter_stop(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
-    Ok(NativeCall::new("process", json!({ "action": "stop", "process": task(args)? })))
+    task(args)?;
+    let stop = |answered: &Answered<'_>| match answered.reply.error {
+        Some(_) => Ok(None),
+        None => Ok(Some(NativeCall::new("process", json!({ "action": "stop", "process": task(answered.args)? })))),
+    };
+    Ok(NativeCall { then: Some(stop), ..NativeCall::new("process", json!({ "action": "list" })) })
+}
+
+/// The id of the command that was stopped, and its line.
+fn stopped(returned: &Returned<'_>) -> (String, String) {
+    let id = task(returned.args).unwrap_or_default().to_owned();
+    let listed = returned.earlier.first().and_then(|reply| reply.payload.as_ref());
+    let processes = listed.and_then(|listed| listed["processes"].as_array()).into_iter().flatten();
+    let command = processes.filter(|process| process["process"] == id.as_str()).find_map(|one| one["command"].as_str());
+    (id, command.unwrap_or_default().to_owned())
 }
 
 pub(super) fn leave_stop(returned: &mut Returned<'_>) -> ShownResult {
-    let id = task(returned.args).unwrap_or_default().to_owned();
-    ShownResult::ok(json!({ "message": format!("Successfully stopped task: {id}"), "task_id": id }).to_string())
+    let (id, command) = stopped(returned);
+    let message = format!("Successfully stopped task: {id} ({command})");
+    let shown = json!({ "message": message, "task_id": id, "task_type": "local_bash", "command": command });
+    ShownResult::ok(shown.to_string())
 }
 
 pub(super) fn leave_kill(returned: &mut Returned<'_>) -> ShownResult {
-    let id = returned.args.word("shell_id");
-    ShownResult::ok(json!({ "message": format!("Successfully killed shell: {id}"), "shell_id": id }).to_string())
+    let (id, command) = stopped(returned);
+    let message = format!("Successfully killed shell: {id} ({command})");
+    ShownResult::ok(json!({ "message": message, "shell_id": id }).to_string())
+}
+
+pub(super) fn enter_task_output(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    let (process, timeout) = (args.word("task_id"), args.integer("timeout").unwrap_or(DEFAULT_WAIT));
+    Ok(NativeCall::new(
+        "process",
+        match args.flag("block").unwrap_or(true) {
+            true => json!({ "action": "wait", "process": process, "pattern": NEVER, "timeout_ms": timeout }),
+            false => json!({ "action": "read", "process": process }),
+        },
+    ))
+}
+
+pub(super) fn leave_task_output(returned: &mut Returned<'_>) -> ShownResult {
+    let is_running = returned.is("running");
+    let retrieval = match (is_running, returned.args.flag("block").unwrap_or(true)) {
+        (false, _) => "success",
+        (true, true) => "timeout",
+        (true, false) => "not_ready",
+    };
+    let mut parts = vec![
+        format!("<retrieval_status>{retrieval}</retrieval_status>"),
+        format!("<task_id>{}</task_id>", returned.args.word("task_id")),
+        "<task_type>local_bash</task_type>".to_owned(),
+        format!("<status>{}</status>", if is_running { "running" } else { "completed" }),
+    ];
+    parts.extend(returned.field("exit_code").as_i64().map(|code| format!("<exit_code>{code}</exit_code>")));
+    let output = joined(&[returned.text("stdout").to_owned(), returned.text("stderr").to_owned()]);
+    if !output.is_empty() {
+        parts.push(format!("<output>\n{output}\n</output>"));
+    }
+    ShownResult::ok(parts.join("\n\n"))
+}
+
+/// What a command in the background has printed, where the model reads it like a file.
+pub(super) fn printed(returned: &Returned<'_>) -> ShownResult {
+    ShownResult::ok(joined(&[returned.text("stdout").to_owned(), returned.text("stderr").to_owned()]))
 }
 
 pub(super) fn enter_output(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {

@@ -46,9 +46,18 @@ fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
         ErrorCode::NoMatch => {
             let old = failed.text("old_string");
             let copied = if has_line_numbers(old) { "\nThe line numbers that Read shows aren't part of the file: leave them out." } else { "" };
-            use_error(&format!("String to replace not found in file.\nString: {old}{copied}"))
+            use_error(&format!("String to replace not found in file.\nString: {old}")) + copied
         }
-        ErrorCode::AmbiguousMatch => use_error(&format!("{message}\nString: {}", failed.text("old_string"))),
+        ErrorCode::AmbiguousMatch => {
+            let (count, old) = (places(message), failed.text("old_string"));
+            let found = format!("Found {count} matches of the string to replace, but replace_all is false.");
+            use_error(&format!("{found}\nString: {old}")) + "\n" + message
+        }
+        ErrorCode::NotFound if ["TaskStop", "KillShell", "BashOutput", "TaskOutput"].contains(&failed.tool) => {
+            let id = ["task_id", "shell_id", "bash_id"].iter().map(|name| failed.text(name)).find(|id| !id.is_empty());
+            use_error(&format!("No task found with ID: {}", id.unwrap_or_default()))
+        }
+        ErrorCode::InvalidArgs if message.starts_with(NO_CHANGES) => use_error(message),
         ErrorCode::StaleFile if is_unread(error) => use_error(message),
         ErrorCode::StaleFile => {
             "File has been modified since read, either by the user or by a linter. Read it again before attempting to write it."
@@ -71,6 +80,14 @@ fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
         ErrorCode::InvalidArgs => use_error(&format!("InputValidationError: {message}")),
         _ => message.clone(),
     }
+}
+
+/// What a message begins with where nothing would change.
+pub(super) const NO_CHANGES: &str = "No changes to make: ";
+
+/// How many places a message about several matches names.
+fn places(message: &str) -> &str {
+    message.split_whitespace().find(|word| word.parse::<u64>().is_ok()).unwrap_or("several")
 }
 
 fn is_file(failed: &FailedCall<'_>) -> bool {

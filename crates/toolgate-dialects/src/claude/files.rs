@@ -3,6 +3,8 @@
 use serde_json::json;
 use toolgate_contract::{ErrorCode, ToolError};
 
+use super::commands::{kilobytes, printed};
+use super::failure::NO_CHANGES;
 use super::{EDIT, FILE_PATH, notebooks};
 use crate::changed_lines::changed_lines;
 use crate::dialect::{Answered, EnterFault, NativeCall, Returned, ShownResult};
@@ -15,6 +17,8 @@ use crate::redaction::refuse_mask;
 
 /// Lines that are read where the model says nothing.
 const MOST_LINES: i64 = 2000;
+/// Bytes of a file that is shown without saying which part of it.
+const MOST_BYTES: u64 = 256 * 1024;
 
 pub(super) const EDIT_FILE: &[Parameter] = &[FILE_PATH, EDIT[0], EDIT[1], EDIT[2]];
 pub(super) const MULTI_EDIT: &[Parameter] =
@@ -28,6 +32,10 @@ pub(super) fn enter_read(args: &Arguments, memory: &DialectMemory) -> Result<Nat
     if args.word("file_path").ends_with(".ipynb") && !is_part {
         return Ok(notebooks::show(args.word("file_path"), memory, None));
     }
+    // This client writes what a command in the background prints to a file; here the model reads it by the command's id.
+    if is_process(args) {
+        return Ok(NativeCall::new("process", json!({ "action": "read", "process": args.word("file_path") })));
+    }
     // The model counts lines from 1 and sends 0 for the beginning.
     let (offset, limit) = (args.integer("offset").unwrap_or(1).max(1), args.integer("limit").unwrap_or(MOST_LINES));
     let path = memory.native(args.word("file_path"));
@@ -35,18 +43,35 @@ pub(super) fn enter_read(args: &Arguments, memory: &DialectMemory) -> Result<Nat
 }
 
 pub(super) fn leave_read(returned: &mut Returned<'_>) -> ShownResult {
-    read(returned, &|number, line| format!("{number}\t{line}"))
+    read(returned, &|number, line| format!("{number}\t{}", line.trim_end_matches('\r')))
 }
 
 pub(super) fn leave_read_2_0(returned: &mut Returned<'_>) -> ShownResult {
-    read(returned, &|number, line| format!("{number:>6}→{line}"))
+    read(returned, &|number, line| format!("{number:>6}→{}", line.trim_end_matches('\r')))
+}
+
+fn is_process(args: &Arguments) -> bool {
+    args.word("file_path").starts_with("proc_")
 }
 
 fn read(returned: &mut Returned<'_>, prefixed: &dyn Fn(i64, &str) -> String) -> ShownResult {
-    remember(returned, "file_path");
+    if is_process(returned.args) {
+        return printed(returned);
+    }
     if !returned.field("cells").is_null() {
+        remember(returned, "file_path");
         return notebooks::cells(returned);
     }
+    let is_partial = ["offset", "limit", "allow_large"].iter().any(|name| returned.args.value(name).is_some());
+    let bytes = u64::try_from(returned.number("bytes")).unwrap_or(0);
+    if bytes > MOST_BYTES && !is_partial {
+        return ShownResult::error(format!(
+            "File content ({}) exceeds maximum allowed size (256KB). Read a part of it with `offset` and `limit`, search in \
+             it, or set `allow_large`.",
+            kilobytes(bytes)
+        ));
+    }
+    remember(returned, "file_path");
     let (content, start) = (returned.text("content").to_owned(), returned.number("start_line"));
     if content.is_empty() && returned.number("bytes") == 0 {
         return ShownResult::ok(reminder("Warning: the file exists but the contents are empty."));
@@ -80,9 +105,7 @@ pub(super) fn enter_edit(args: &Arguments, memory: &DialectMemory) -> Result<Nat
     let (old, new) = (args.word("old_string"), args.word("new_string"));
     refuse_mask(&[old, new])?;
     if old == new {
-        return Err(
-            ToolError::invalid_args("`old_string` and `new_string` are the same, so there is nothing to do.").into()
-        );
+        return Err(ToolError::invalid_args(format!("{NO_CHANGES}old_string and new_string are the same.")).into());
     }
     let path = memory.native(args.word("file_path"));
     if old.is_empty() {

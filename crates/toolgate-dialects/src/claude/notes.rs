@@ -24,6 +24,10 @@ pub(super) fn leave_todos(_: &mut Returned<'_>) -> ShownResult {
     )
 }
 
+pub(super) fn leave_todo_read(returned: &mut Returned<'_>) -> ShownResult {
+    ShownResult::ok(format!("This is the current list:\n{}", returned.field("todos")))
+}
+
 pub(super) fn enter_fetch(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
     not_here(args, &["offset"])?;
     let url = args.word("url");

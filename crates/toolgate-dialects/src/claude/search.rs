@@ -89,10 +89,10 @@ pub(super) fn leave_grep(returned: &mut Returned<'_>) -> ShownResult {
         Some("count") => (counts(returned, skip), has_more(returned)),
         _ => (files(returned, skip), has_more(returned)),
     };
-    let page = if is_cut || skip > 0 {
-        format!("\n\n[Showing results with pagination = limit: {limit}, offset: {skip}]")
-    } else {
-        String::new()
+    let offset = if skip > 0 { format!(", offset: {skip}") } else { String::new() };
+    let page = match is_cut || skip > 0 {
+        true => format!("\n\n[Showing results with pagination = limit: {limit}{offset}]"),
+        false => String::new(),
     };
     ShownResult::ok(text + &page)
 }
@@ -128,19 +128,21 @@ fn counts(returned: &Returned<'_>, skip: usize) -> String {
 fn content(returned: &Returned<'_>, skip: usize) -> String {
     let numbers = returned.args.flag("-n").unwrap_or(true);
     let matches = returned.field("matches").as_array().cloned().unwrap_or_default();
-    let lines: Vec<String> = matches.iter().skip(skip).flat_map(|found| match_lines(found, numbers)).collect();
+    // Where one file was named, its name isn't repeated.
+    let named = returned.args.text("path").map(|path| returned.memory.native(path)).unwrap_or_default();
+    let lines = matches.iter().skip(skip).flat_map(|found| match_lines(found, numbers, &named));
+    let lines: Vec<String> = lines.collect();
     if lines.is_empty() { "No matches found".to_owned() } else { lines.join("\n") }
 }
 
 /// A match with the lines around it: `path:7:text`, and `path-6-text` for what is around it.
-fn match_lines(found: &Value, numbers: bool) -> Vec<String> {
+fn match_lines(found: &Value, numbers: bool, named: &str) -> Vec<String> {
     let path = found["path"].as_str().unwrap_or_default();
     let shown = |line: MatchLine<'_>| {
         let mark = if line.is_match { ':' } else { '-' };
-        match numbers {
-            true => format!("{path}{mark}{}{mark}{}", line.number, line.text),
-            false => format!("{path}{mark}{}", line.text),
-        }
+        let number = if numbers { format!("{}{mark}", line.number) } else { String::new() };
+        let path = if path == named { String::new() } else { format!("{path}{mark}") };
+        format!("{path}{number}{}", line.text)
     };
     matched_lines(found).into_iter().map(shown).collect()
 }

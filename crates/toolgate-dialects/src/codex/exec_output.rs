@@ -21,7 +21,13 @@ pub(super) fn chunk(returned: &Returned<'_>, state: &str) -> String {
     let count = tokens(output.len() as u64 + cut);
     let id = chunk_id(&returned.reply.tool_call_id);
     let warning = returned.artifact().map_or_else(String::new, |artifact| {
-        format!("Warning: truncated output (original token count: {count}); the artifact {artifact} has all of it\n")
+        let cut = returned.reply.truncated.as_ref().map_or(0, |cut| cut.lines);
+        // One line of what is left says that something was cut.
+        let lines = (output.lines().count() as u64 + cut).saturating_sub(1);
+        format!(
+            "Warning: truncated output (original token count: {count}); the artifact {artifact} has all of it\n\
+             Total output lines: {lines}\n\n"
+        )
     });
     format!(
         "Chunk ID: {id}\nWall time: {:.4} seconds\n{state}\nOriginal token count: {count}\nOutput:\n{warning}{output}",

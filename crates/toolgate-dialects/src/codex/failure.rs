@@ -31,7 +31,8 @@ fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
     let message = &error.message;
     match (failed.tool, error.code) {
         ("apply_patch", code) if code.class() == ErrorClass::Policy => format!("patch rejected: {message}"),
-        ("apply_patch", _) => format!("apply_patch verification failed: {message}"),
+        ("apply_patch", code) => format!("apply_patch verification failed: {}", unapplied(failed, code, message)),
+        ("request_user_input", _) => format!("request_user_input is unavailable here: {message}"),
         ("view_image", ErrorCode::NotFound) => {
             format!("unable to locate image at `{}`: No such file or directory (os error 2)", path(failed, "path"))
         }
@@ -47,6 +48,27 @@ fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
             )
         }
         _ => message.clone(),
+    }
+}
+
+/// The first line of a patch.
+const BEGIN: &str = "*** Begin Patch";
+
+/// Why a patch can't be applied: this client's own words for it, then ours.
+fn unapplied(failed: &FailedCall<'_>, code: ErrorCode, message: &str) -> String {
+    // Our messages name the file first, in backticks.
+    let path = message.split('`').nth(1).map(|path| failed.memory.absolute(path)).unwrap_or_default();
+    let expected: Vec<&str> = message.lines().filter_map(|line| line.trim_start().strip_prefix("| ")).collect();
+    match code {
+        ErrorCode::InvalidArgs if !failed.text("input").trim_start().starts_with(BEGIN) => {
+            format!("invalid patch: it has to begin with '{BEGIN}'\n{message}")
+        }
+        ErrorCode::InvalidArgs => format!("invalid patch: {message}"),
+        ErrorCode::NotFound => format!("Failed to read file to update {path}: it doesn't exist\n{message}"),
+        ErrorCode::NoMatch | ErrorCode::PatchMismatch if !expected.is_empty() => {
+            format!("Failed to find expected lines in {path}:\n{}\n{message}", expected.join("\n"))
+        }
+        _ => message.to_owned(),
     }
 }
 

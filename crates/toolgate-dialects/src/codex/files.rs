@@ -50,7 +50,9 @@ pub(crate) fn patched_files(returned: &Returned<'_>) -> String {
             Some("delete") => 'D',
             _ => 'M',
         };
-        text += &format!("{letter} {}\n", result["path"].as_str().unwrap_or_default());
+        // A file that was moved is shown by its new path.
+        let path = result["operation"]["to"].as_str().or(result["path"].as_str());
+        text += &format!("{letter} {}\n", path.unwrap_or_default());
         text.extend(result["note"].as_str().map(|note| format!("{note}\n")));
     }
     text
