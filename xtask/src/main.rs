@@ -10,6 +10,7 @@ mod bench;
 mod chaos;
 mod clients;
 mod command_line;
+mod dialects;
 mod differential;
 #[cfg(test)]
 mod documents;
@@ -48,6 +49,8 @@ enum Chore {
     Oracle(oracle::OracleOptions),
     /// Run ordinary commands by plain bash and by `shell`, and compare what they say and leave
     Differential(differential::DifferentialOptions),
+    /// Record what the models of real clients are shown
+    Dialects(dialects::DialectsOptions),
     /// Run a benchmark; without a name, list them
     Bench(bench::BenchOptions),
     /// Measure how easy the code is to find one's way in: crates, type names, functions, files
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Chore::Chaos(options) => chaos::run(&options),
         Chore::Oracle(options) => oracle::run(&options),
         Chore::Differential(options) => differential::run(&options),
+        Chore::Dialects(options) => dialects::run(&options),
         Chore::Bench(options) => bench::run(&options),
         Chore::House(options) => house::run(&options),
     };
