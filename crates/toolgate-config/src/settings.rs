@@ -76,6 +76,8 @@ pub struct Settings {
     pub configured_tools: BTreeMap<String, ConfiguredToolConfig>,
     /// Other MCP servers, by name.
     pub mcp_servers: BTreeMap<String, McpServerConfig>,
+    /// How many of their tools models are told of one by one.
+    pub mcp_listed_tools: u64,
 }
 
 /// The model that agents work with, and what it costs.

@@ -64,6 +64,8 @@ settings! {
     MCP_SERVERS: BTreeMap<String, McpServerConfig> = BTreeMap::new(), "mcp.servers", Approve,
         |config| Some(config.mcp.servers.clone()),
         "Other MCP servers, whose tools are offered beside the built-in ones; see [MCP servers](#mcp-servers).";
+    MCP_LISTED_TOOLS: u64 = 30, "mcp.listed_tools", Strongest, |config| config.mcp.listed_tools,
+        "How many tools of those servers models are told of one by one. Where there are more, they are told of `tools_find` and `tools_use` instead.";
 
     NETWORK_ALLOW: Vec<String> = Vec::new(), "network.allow", Approve, |config| Some(config.network.allow.clone()),
         "Hosts that need no asking: a domain, `*.domain`, an address or a range, without scheme and port, or `@registries` \

@@ -9,6 +9,12 @@ use serde_json::Value;
 
 use crate::{Clock, Right, ToolError};
 
+/// The tool that finds tools of other servers.
+pub const TOOLS_FIND: &str = "tools_find";
+
+/// The tool that uses one of them by its name.
+pub const TOOLS_USE: &str = "tools_use";
+
 /// A request to use a tool.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Call {
@@ -112,6 +118,23 @@ fn empty_object() -> Value {
 }
 
 impl Call {
+    /// The call that this one stands for: a call of [`TOOLS_USE`] is one of the tool that it names, so that policy, record and undo
+    /// know nothing else. One that isn't written by its schema stays, and is refused by it.
+    #[must_use]
+    pub fn unwrapped(mut self) -> Self {
+        let named = self.args.get("tool").and_then(Value::as_str).map(str::to_owned);
+        let is_whole =
+            self.args.as_object().is_some_and(|args| args.keys().all(|name| name == "tool" || name == "args"));
+        let inner = self.args.get("args").cloned().unwrap_or_else(empty_object);
+        match named {
+            Some(tool) if self.name == TOOLS_USE && is_whole && inner.is_object() && tool != TOOLS_USE => {
+                (self.name, self.args) = (tool, inner);
+            }
+            _ => {}
+        }
+        self
+    }
+
     /// A call with fresh ids, made now. It is a trace of its own.
     pub fn new(name: impl Into<String>, args: Value, clock: &dyn Clock) -> Self {
         let id = clock.id().simple();

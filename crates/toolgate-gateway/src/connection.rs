@@ -38,7 +38,7 @@ const LARGEST_LIST: usize = 16 * 1024 * 1024;
 
 /// A server that is spoken to. Dropping it ends the server.
 pub(crate) struct Connection {
-    peer: Arc<Peer>,
+    peer: Arc<ServerPeer>,
     protocol: Protocol,
     about: ServerDescription,
     /// The hashes of all definitions, as the server last listed them.
@@ -46,7 +46,7 @@ pub(crate) struct Connection {
 }
 
 /// The server's side of the conversation.
-struct Peer {
+struct ServerPeer {
     server: String,
     child: Arc<dyn ChildProcess>,
     pending: PendingRequests,
@@ -62,7 +62,7 @@ struct Peer {
 impl Connection {
     /// Begins a conversation with a server that was just started.
     pub(crate) async fn open(server: &str, child: Arc<dyn ChildProcess>) -> Result<Self, ToolError> {
-        let peer = Arc::new(Peer {
+        let peer = Arc::new(ServerPeer {
             server: server.to_owned(),
             child,
             pending: PendingRequests::default(),
@@ -167,12 +167,12 @@ impl ServerConnection for Connection {
 
 /// A person who can be asked while a call runs.
 struct AskedPerson<'a> {
-    peer: &'a Peer,
+    peer: &'a ServerPeer,
     person: Arc<dyn Person>,
 }
 
 impl<'a> AskedPerson<'a> {
-    fn new(peer: &'a Peer, person: Arc<dyn Person>) -> Self {
+    fn new(peer: &'a ServerPeer, person: Arc<dyn Person>) -> Self {
         peer.people.lock().push((Arc::clone(&person), 0));
         Self { peer, person }
     }
@@ -190,7 +190,7 @@ impl Drop for Connection {
     }
 }
 
-impl Peer {
+impl ServerPeer {
     /// Reads what the server writes, until it ends.
     async fn read(self: Arc<Self>) {
         let mut lines = LineBuffer::default();

@@ -1,7 +1,7 @@
 //! Other MCP servers: their tools inward, each a tool like the built-in ones. What a server says is data from a stranger: its
 //! definitions are pinned by a person, its text is cleaned, and its results are marked with where they come from.
 //!
-//! An [`McpServer`] is what configuration says; a [`ServerDefinitions`] is what a person approved of it, and becomes one
+//! A [`ConfiguredServer`] is what configuration says; a [`ServerDefinitions`] is what a person approved of it, and becomes one
 //! [`ServerTool`] each; the connection speaks the protocol to a server that the gate started.
 
 mod connection;
@@ -9,17 +9,20 @@ mod definition;
 mod definitions;
 mod describe_tool;
 mod elicitation;
+mod find_tools;
 mod foreign_text;
 mod lines;
 mod server;
 mod server_tool;
 mod tool_name;
 mod tool_result;
+mod tool_search;
 
 pub use definition::{Definition, DefinitionFault};
 pub use definitions::{DefinitionChange, ServerDefinitions};
 pub use describe_tool::DescribeServerTool;
+pub use find_tools::{FindTools, UseTool};
 pub use foreign_text::{cleaned, visible};
-pub use server::{McpServer, McpServerOptions};
+pub use server::{ConfiguredServer, ServerOptions};
 pub use server_tool::ServerTool;
 pub use tool_name::tool_name;

@@ -11,11 +11,11 @@ pub(crate) struct LineBuffer {
 
 /// A line that is longer than any message.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct LineTooLong;
+pub(crate) struct OverlongLine;
 
 impl LineBuffer {
     /// Adds a piece of the stream, and gives the lines that are whole now.
-    pub(crate) fn add(&mut self, piece: &[u8]) -> Result<Vec<Vec<u8>>, LineTooLong> {
+    pub(crate) fn add(&mut self, piece: &[u8]) -> Result<Vec<Vec<u8>>, OverlongLine> {
         let mut lines = Vec::new();
         let mut parts = piece.split(|byte| *byte == b'\n');
         let Some(first) = parts.next() else { return Ok(lines) };
@@ -24,7 +24,7 @@ impl LineBuffer {
             lines.push(std::mem::replace(&mut self.rest, part.to_vec()));
         }
         match self.rest.len() > LONGEST || lines.iter().any(|line| line.len() > LONGEST) {
-            true => Err(LineTooLong),
+            true => Err(OverlongLine),
             false => Ok(lines),
         }
     }
@@ -41,6 +41,6 @@ mod tests {
         assert_eq!(buffer.add(b"o\n\nthree").unwrap(), [b"two".to_vec(), b"".to_vec()]);
         assert_eq!(buffer.add(b"\n").unwrap(), [b"three".to_vec()]);
         assert!(buffer.add(&vec![b'x'; LONGEST]).unwrap().is_empty());
-        assert_eq!(buffer.add(b"x"), Err(LineTooLong));
+        assert_eq!(buffer.add(b"x"), Err(OverlongLine));
     }
 }

@@ -13,7 +13,7 @@ use crate::connection::Connection;
 
 /// What configuration says of a server.
 #[derive(Debug, Clone)]
-pub struct McpServerOptions {
+pub struct ServerOptions {
     /// Its name.
     pub name: String,
     /// The program and its arguments.
@@ -33,24 +33,24 @@ pub struct McpServerOptions {
 }
 
 /// A server that is started as a program and spoken to over its standard streams.
-pub struct McpServer {
-    options: McpServerOptions,
+pub struct ConfiguredServer {
+    options: ServerOptions,
 }
 
-impl McpServer {
+impl ConfiguredServer {
     /// A server that isn't started yet.
-    pub fn new(options: McpServerOptions) -> Self {
+    pub fn new(options: ServerOptions) -> Self {
         Self { options }
     }
 }
 
-impl ToolServer for McpServer {
+impl ToolServer for ConfiguredServer {
     fn name(&self) -> &str {
         &self.options.name
     }
 
     fn launch_spec(&self) -> Result<LaunchSpec, ToolError> {
-        let McpServerOptions { command, environment, home, roots, .. } = &self.options;
+        let ServerOptions { command, environment, home, roots, .. } = &self.options;
         let [program, arguments @ ..] = &command[..] else {
             return Err(ToolError::internal("A server without a command can't be started."));
         };

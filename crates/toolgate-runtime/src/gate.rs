@@ -19,8 +19,8 @@ use std::time::Duration;
 use toolgate_changes::WorkspaceChanges;
 use toolgate_config::Settings;
 use toolgate_contract::{
-    Call, CancellationToken, Clock, Declaration, Effect, Files, HiddenPaths, LocatedEffect, ProcessLauncher, Reply,
-    Right, SkillCandidate, Skills, ToolError, Verdict, Web,
+    Call, CancellationToken, Clock, Declaration, Effect, Files, HiddenPaths, LocatedEffect, Permission,
+    ProcessLauncher, Reply, Right, SkillCandidate, Skills, TOOLS_FIND, TOOLS_USE, ToolError, Verdict, Web,
 };
 use toolgate_policy::{Ceiling, Policy, PolicyRequest};
 use toolgate_redact::Redactor;
@@ -118,7 +118,7 @@ impl Gate {
         cancel: CancellationToken,
     ) -> (Reply, StepTimings) {
         let own = cancel.child_token();
-        let performing = path::perform(CallRecord::new(self, session, call, own.clone()));
+        let performing = path::perform(CallRecord::new(self, session, call.unwrapped(), own.clone()));
         tokio::pin!(performing);
         tokio::select! {
             biased;
@@ -136,6 +136,7 @@ impl Gate {
 
     /// How a call would be judged. Nothing runs and nothing is recorded.
     pub fn judge(&self, call: &Call, ceilings: &[Ceiling]) -> Result<Judgement, ToolError> {
+        let call = &call.clone().unwrapped();
         let tool = self.parts.registry.find(&call.name)?;
         let effects = self.parts.files.locate(tool.prepare(call)?.effects())?;
         let judged = self.parts.changes.judged_effects(&effects);
@@ -177,10 +178,18 @@ impl Gate {
     }
 
     /// The tools that a model is told of: those that the session may use, without those that people use, unless a
-    /// ceiling asks for one by name.
+    /// ceiling asks for one by name. Where other servers have many, it is told of two that find and use them instead.
     pub fn listed_for_models<'a>(&'a self, ceilings: &'a [Ceiling]) -> impl Iterator<Item = &'a Declaration> {
         let is_named = |tool: &Declaration| ceilings.iter().any(|ceiling| ceiling.tools.contains(&tool.name));
-        self.offered(ceilings).filter(move |tool| !FOR_PEOPLE.contains(&tool.name.as_str()) || is_named(tool))
+        let of_server = |tool: &Declaration| tool.required_permissions.contains(&Permission::McpCall);
+        let is_finder = |tool: &Declaration| matches!(tool.name.as_str(), TOOLS_FIND | TOOLS_USE);
+        let others = self.offered(ceilings).filter(|tool| of_server(tool) && !is_finder(tool)).count();
+        let has_many = others as u64 > self.parts.settings.mcp_listed_tools;
+        self.offered(ceilings).filter(move |tool| match is_finder(tool) {
+            true => has_many,
+            false if of_server(tool) => !has_many || is_named(tool),
+            false => !FOR_PEOPLE.contains(&tool.name.as_str()) || is_named(tool),
+        })
     }
 
     /// All tools, whether policy offers them or not.

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolgate_config::{McpServerConfig, SecretSource, Settings};
-use toolgate_contract::{EffectBindings, ToolError, ToolServer, sha256};
-use toolgate_gateway::{McpServer, McpServerOptions, ServerDefinitions, ServerTool};
+use toolgate_contract::{Declaration, EffectBindings, Permission, ToolError, ToolServer, erase, sha256};
+use toolgate_gateway::{ConfiguredServer, FindTools, ServerDefinitions, ServerOptions, ServerTool, UseTool};
 use toolgate_journal::PinStore;
 use toolgate_runtime::{Registry, ToolServers};
 use toolgate_sandbox::process::Profile;
@@ -39,7 +39,9 @@ pub(crate) fn add_mcp_servers(
     let mut servers = ToolServers::new();
     for (name, config) in &settings.mcp_servers {
         match server_options(location, name, config, &options.environment) {
-            Ok(server) => drop(servers.insert(name.clone(), Arc::new(McpServer::new(server)) as Arc<dyn ToolServer>)),
+            Ok(server) => {
+                drop(servers.insert(name.clone(), Arc::new(ConfiguredServer::new(server)) as Arc<dyn ToolServer>))
+            }
             Err(why) => {
                 (options.warn)(&format!("The MCP server `{name}` is left out. {why}"));
                 continue;
@@ -49,7 +51,16 @@ pub(crate) fn add_mcp_servers(
             add_tools(name, config, &approved, registry, &options.warn);
         }
     }
+    let tools: Vec<Declaration> = registry.declarations().filter(|tool| is_of_server(tool)).cloned().collect();
+    if !tools.is_empty() {
+        registry.add(erase(FindTools::new(tools)))?;
+        registry.add(erase(UseTool))?;
+    }
     Ok(servers)
+}
+
+fn is_of_server(tool: &Declaration) -> bool {
+    tool.required_permissions.contains(&Permission::McpCall)
 }
 
 /// Adds the approved tools of a server.
@@ -84,7 +95,7 @@ fn server_options(
     name: &str,
     config: &McpServerConfig,
     environment: &BTreeMap<OsString, OsString>,
-) -> Result<McpServerOptions, String> {
+) -> Result<ServerOptions, String> {
     let home = location.mcp_home(name).map_err(|error| ToolError::from(error).message)?;
     create_private_directory(&home)
         .map_err(|error| format!("Its directory `{}` can't be made: {error}.", home.display()))?;
@@ -96,7 +107,7 @@ fn server_options(
     }
     let program = config.command.first().map(Path::new).filter(|program| program.is_absolute());
     let installed = program.and_then(|program| Profile::installation_of(program, location.home.as_deref()));
-    Ok(McpServerOptions {
+    Ok(ServerOptions {
         name: name.to_owned(),
         command: config.command.clone(),
         environment: variables,

@@ -242,6 +242,39 @@ fn a_server_that_misbehaves_costs_its_own_calls() {
 }
 
 #[test]
+fn of_many_tools_a_model_is_told_of_two_that_find_and_use_them() {
+    let world = world("");
+    let config = std::fs::read_to_string(world.user_config()).unwrap();
+    world.put(&world.user_config(), format!("mcp.listed_tools = 3\n{config}"));
+    let mut client = client::start(&world, &["--preset", "full"], false, json!({}));
+    client.initialize();
+    let listed = client.ask("tools/list", json!({}))["tools"].to_string();
+    assert!(listed.contains("tools_find") && !listed.contains("trial__"), "{listed}");
+    let found = client.call("tools_find", json!({ "query": "add two numbers" }));
+    assert_eq!(found["structuredContent"]["tools"][0]["name"], "trial__add", "{found}");
+    let used = client.call("tools_use", json!({ "tool": "trial__add", "args": { "a": 2, "b": 3 } }));
+    assert!(used["content"][0]["text"].as_str().unwrap().contains("\n5\n"), "{used}");
+    for args in
+        [json!({ "tool": "trial__add", "args": { "a": 2 } }), json!({ "tool": "trial__add", "more": 1 }), json!({})]
+    {
+        assert_eq!(tool_error_code(&client.call("tools_use", args.clone())), "invalid_args", "{args}");
+    }
+    client.end();
+    let record = std::fs::read_to_string(world.last_run().join("events.jsonl")).unwrap();
+    assert!(!record.contains(r#""tool":"tools_use","effects":[{"kind":"use_server""#), "recorded as the tool itself");
+    let denied = [
+        "--json",
+        "--deny",
+        "tool=trial__*",
+        "call",
+        "--approve",
+        "tools_use",
+        r#"{"tool":"trial__add","args":{"a":1,"b":2}}"#,
+    ];
+    assert_eq!(world.run(&denied).json()["error"]["code"], "policy_denied", "judged as the tool itself");
+}
+
+#[test]
 fn a_server_asks_the_person_and_never_for_a_secret() {
     let world = world("");
     let mut client = client::start(&world, &["--preset", "full"], false, form_elicitation());

@@ -15,6 +15,8 @@ use super::tools::EffectsConfig;
 pub struct McpConfig {
     /// `[mcp.servers.NAME]`: the servers, by name.
     pub servers: BTreeMap<String, McpServerConfig>,
+    /// How many of their tools models are told of one by one.
+    pub listed_tools: Option<u64>,
 }
 
 /// `[mcp.servers.NAME]`: a server that is started as a program and spoken to over its standard streams.

@@ -65,6 +65,7 @@ pub fn merge(
         model: merge_model(layers, warnings),
         configured_tools: merge_tools(layers, warnings)?,
         mcp_servers: merge_mcp_servers(layers, warnings)?,
+        mcp_listed_tools: MCP_LISTED_TOOLS.merge(layers, warnings),
     })
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use toolgate_contract::ToolError;
 
-use super::Peer;
+use super::ServerPeer;
 
 /// Requests that wait, by their id.
 #[derive(Default)]
@@ -25,7 +25,7 @@ struct PendingState {
 /// A request that waits for its answer.
 pub(super) struct WaitingRequest {
     pub(super) id: u64,
-    peer: Arc<Peer>,
+    peer: Arc<ServerPeer>,
     answer: oneshot::Receiver<Value>,
     is_answered: bool,
 }
@@ -37,7 +37,7 @@ impl PendingRequests {
     }
 
     /// A new request.
-    pub(super) fn begin(&self, peer: Arc<Peer>) -> Result<WaitingRequest, ToolError> {
+    pub(super) fn begin(&self, peer: Arc<ServerPeer>) -> Result<WaitingRequest, ToolError> {
         let mut state = self.0.lock();
         if let Some(reason) = &state.closed {
             return Err(reason.clone());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolgate_contract::{ErrorCode, ServerDescription, ToolError};
 
-use super::Peer;
+use super::ServerPeer;
 
 /// The newest version with a handshake.
 const HANDSHAKE: &str = "2025-11-25";
@@ -39,7 +39,7 @@ fn client_info() -> Value {
 }
 
 /// Finds out how to speak to a server, and what it says of itself.
-pub(super) async fn greet(peer: &Arc<Peer>) -> Result<(Protocol, ServerDescription), ToolError> {
+pub(super) async fn greet(peer: &Arc<ServerPeer>) -> Result<(Protocol, ServerDescription), ToolError> {
     let capabilities = json!({ "elicitation": { "form": {}, "url": {} } });
     let hello = json!({ "protocolVersion": HANDSHAKE, "capabilities": capabilities, "clientInfo": client_info() });
     let (protocol, about) = match peer.request("initialize", hello).await {
