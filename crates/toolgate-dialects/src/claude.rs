@@ -19,12 +19,14 @@ use crate::questions::enter_questions;
 /// Claude Code since 2.1.
 pub static CLAUDE: Dialect = Dialect {
     unavailable: unavailable::UNAVAILABLE,
+    server_prefix: "mcp__",
     ..Dialect::new("claude", "Claude Code 2.1", TOOLS, failure::failure)
 };
 
 /// Claude Code 2.0 and 1.x.
 pub static CLAUDE_2_0: Dialect = Dialect {
     unavailable: unavailable::UNAVAILABLE_2_0,
+    server_prefix: "mcp__",
     ..Dialect::new("claude-2.0", "Claude Code 2.0 and 1.x", TOOLS_2_0, failure::failure)
 };
 

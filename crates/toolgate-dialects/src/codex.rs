@@ -20,6 +20,7 @@ use crate::questions::enter_questions;
 pub static CODEX: Dialect = Dialect {
     is_closed: false,
     unavailable: unavailable::UNAVAILABLE,
+    server_prefix: "mcp__",
     ..Dialect::new("codex", "Codex 0.166", TOOLS, failure::failure)
 };
 

@@ -19,6 +19,8 @@ pub struct Dialect {
     pub tools: &'static [DialectTool],
     /// Names of its tools that can't be had here, each with the reason that the model is told.
     pub unavailable: &'static [(&'static str, &'static str)],
+    /// What it puts before the name of a tool of an MCP server, which is natively called `SERVER__TOOL`.
+    pub server_prefix: &'static str,
     /// Whether its tools refuse arguments that they don't know.
     pub is_closed: bool,
     /// Arguments that every tool of it takes and that change nothing here.
@@ -278,6 +280,7 @@ impl Dialect {
             about,
             tools,
             unavailable: &[],
+            server_prefix: "",
             is_closed: true,
             ignored: &[],
             format: ResultFormat::Text,
@@ -305,8 +308,11 @@ impl Dialect {
     pub fn enter(&self, name: &str, args: &Value, memory: &DialectMemory) -> Result<EnteredCall, EnterFault> {
         let tool = self.tool(name).ok_or_else(|| self.not_offered(name))?;
         // Free text where arguments were expected, and the reverse: the content says what is meant.
-        let free_text = args.as_str().zip(tool.free_text).map(|(text, (parameter, _))| json!({ parameter: text }));
-        let args = Arguments::read(free_text.as_ref().unwrap_or(args), tool.parameters, self.ignored, !self.is_closed)
+        let meant = args.as_str().and_then(|text| match tool.free_text {
+            Some((parameter, _)) => Some(json!({ parameter: text })),
+            None => serde_json::from_str(text).ok().filter(Value::is_object),
+        });
+        let args = Arguments::read(meant.as_ref().unwrap_or(args), tool.parameters, self.ignored, !self.is_closed)
             .map_err(EnterFault::Arguments)?;
         let native = (tool.enter)(&args, memory)?;
         Ok(EnteredCall { native, tool, args, earlier: Vec::new() })

@@ -1,7 +1,7 @@
 //! The dialects that one session speaks. Several can be spoken at once, beside the native tools or without them, as long as
 //! each name means one thing.
 
-use toolgate_contract::Declaration;
+use toolgate_contract::{Declaration, Permission};
 
 use crate::dialect::Dialect;
 use crate::{DIALECTS, dialect};
@@ -11,6 +11,9 @@ pub const NATIVE: &str = "native";
 
 /// A tool that has its native name in every dialect: results name what was cut by handles that only this one reads.
 const STORED_OUTPUT: &str = "artifact";
+
+/// What stands between server and tool in the name of a tool of an MCP server.
+const SERVER_SEPARATOR: &str = "__";
 
 /// The dialects of a session, in the order in which they were named.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,7 +114,7 @@ impl DialectSet {
     /// Which dialect reads a call of this tool; none if it is a native call. A name that nobody knows belongs to the first
     /// dialect, which says so in its own words.
     pub(crate) fn speaker(&self, tool: &str) -> Option<usize> {
-        if tool == STORED_OUTPUT {
+        if tool == STORED_OUTPUT || self.server_tool(tool).is_some() {
             return None;
         }
         let known = self.dialects.iter().position(|dialect| dialect.tool(tool).is_some());
@@ -125,6 +128,25 @@ impl DialectSet {
         mapped.chain(self.has_native.then_some(native))
     }
 
+    /// The native name of a tool of an MCP server, if this can be one: the clients' prefix is taken off, and `server/tool` is
+    /// the same as `server__tool`.
+    pub fn server_tool(&self, tool: &str) -> Option<String> {
+        let plain = tool.strip_prefix(self.server_prefix()).unwrap_or(tool);
+        let plain = match plain.split_once('/') {
+            Some((server, tool)) if !plain.contains(SERVER_SEPARATOR) => format!("{server}{SERVER_SEPARATOR}{tool}"),
+            _ => plain.to_owned(),
+        };
+        plain.contains(SERVER_SEPARATOR).then_some(plain)
+    }
+
+    /// Beside native tools, tools of servers have their native names.
+    fn server_prefix(&self) -> &'static str {
+        match self.dialects.first() {
+            Some(first) if !self.has_native => first.server_prefix,
+            _ => "",
+        }
+    }
+
     /// The native tool behind this name, or the name itself where it is nobody's.
     pub fn native_name<'a>(&self, tool: &'a str) -> &'a str {
         self.dialects.iter().find_map(|dialect| dialect.tool(tool)).map_or(tool, |tool| tool.native)
@@ -134,8 +156,19 @@ impl DialectSet {
     pub fn declarations<'a>(&self, offered: impl Iterator<Item = &'a Declaration>) -> Vec<Declaration> {
         let offered: Vec<&Declaration> = offered.collect();
         let mapped = self.dialects.iter().flat_map(|dialect| dialect.declarations(offered.iter().copied()));
-        let native = offered.iter().copied().filter(|tool| self.has_native || tool.name == STORED_OUTPUT);
-        mapped.chain(native.cloned()).collect()
+        let native = offered.iter().filter_map(|tool| self.unmapped(tool));
+        mapped.chain(native).collect()
+    }
+
+    /// A tool that no dialect maps, as it is offered all the same: every tool beside the native ones, stored output, and tools of MCP
+    /// servers, which nobody knows by other names.
+    fn unmapped(&self, tool: &Declaration) -> Option<Declaration> {
+        let is_servers =
+            tool.required_permissions.contains(&Permission::McpCall) && tool.name.contains(SERVER_SEPARATOR);
+        match is_servers {
+            true => Some(Declaration { name: format!("{}{}", self.server_prefix(), tool.name), ..tool.clone() }),
+            false => (self.has_native || tool.name == STORED_OUTPUT).then(|| tool.clone()),
+        }
     }
 }
 
@@ -183,5 +216,21 @@ mod tests {
         assert_eq!(speaker("claude,codex", "unknown"), Some(0), "the first says that it doesn't know it");
         assert_eq!(speaker("claude,native", "unknown"), None, "the gate says that it doesn't know it");
         assert_eq!((speaker("native", "read"), speaker("claude", "artifact")), (None, None));
+        assert_eq!(speaker("claude", "mcp__time__now"), None, "a server's tool is nobody's own");
+    }
+
+    #[test]
+    fn tools_of_servers_have_the_clients_prefix() {
+        let native = |names: &str, tool: &str| names.parse::<DialectSet>().unwrap().server_tool(tool);
+        for (dialect, tool) in [
+            ("claude", "mcp__time__now"),
+            ("codex", "mcp__time__now"),
+            ("codex-2026-01", "time/now"),
+            ("gemini", "time__now"),
+        ] {
+            assert_eq!(native(dialect, tool).as_deref(), Some("time__now"), "{dialect}");
+        }
+        assert_eq!((native("claude", "Read"), native("claude", "mcp__time")), (None, None));
+        assert_eq!(native("claude,native", "time__now").as_deref(), Some("time__now"));
     }
 }

@@ -51,7 +51,7 @@ impl DialectSession {
             state.begin(&AskedCall { id: &call.tool_call_id, tool: &call.name, args: &call.args })
         };
         let Some(mut spoken) = begun else {
-            return DialectReply { shown: None, reply: gate.perform(call, session, cancel).await };
+            return DialectReply { shown: None, reply: gate.perform(self.native(call), session, cancel).await };
         };
         let mut step = 1;
         let (reply, shown) = loop {
@@ -71,6 +71,14 @@ impl DialectSession {
             _ => reply,
         };
         DialectReply { shown: Some(shown), reply }
+    }
+
+    /// A native call; a tool of an MCP server may have a client's prefix.
+    fn native(&self, mut call: Call) -> Call {
+        if let Some(name) = self.0.lock().set().server_tool(&call.name) {
+            call.name = name;
+        }
+        call
     }
 
     /// Refuses a call that couldn't be parsed, and records it.

@@ -378,3 +378,16 @@ fn servers_of_other_clients_are_taken_over_without_their_secrets() {
     let doctor = world.run(&["doctor"]);
     assert!(doctor.out.contains("nothing is approved of db, git-hub, time"), "{}", doctor.out);
 }
+
+#[test]
+fn in_a_dialect_a_servers_tool_has_the_clients_name_for_it() {
+    let world = world("");
+    let listed = world.run(&["--json", "tools", "--all", "--dialect", "claude"]);
+    let is_listed = |name: &str| listed.out.contains(&format!(r#""name":"{name}""#));
+    assert!(is_listed("mcp__trial__add") && !is_listed("trial__add"), "{listed:?}");
+    let args = json!({ "a": 1, "b": 2 }).to_string();
+    for (dialect, tool) in [("claude", "mcp__trial__add"), ("codex-2026-01", "trial/add")] {
+        let reply = world.run(&["--json", "call", "--approve", "--dialect", dialect, tool, &args]).json();
+        assert_eq!((reply["ok"].as_bool(), words(&reply).contains('3')), (Some(true), true), "{reply}");
+    }
+}

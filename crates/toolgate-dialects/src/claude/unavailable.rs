@@ -3,7 +3,7 @@
 const NO_SCHEDULE: &str = "nothing runs here when nobody has asked for it.";
 const NO_WORKTREES: &str = "all work happens in this workspace, and any change of it can be undone.";
 const NO_PLAN_MODE: &str = "there is no plan mode; policy decides what may be changed.";
-const NO_MCP: &str = "no MCP servers are reached through this session.";
+const NO_MCP: &str = "resources of MCP servers aren't offered.";
 const NO_SEARCH: &str = "there is no web search; fetch an address with WebFetch.";
 const NO_NOTEBOOKS: &str = "there are no notebook tools; a notebook is a JSON file.";
 const NO_LSP: &str = "no language server is asked; search with Grep.";

@@ -1,6 +1,6 @@
 //! Tools of Codex that can't be had here, and why.
 
-const NO_MCP: &str = "no MCP servers are reached through this session.";
+const NO_MCP: &str = "resources of MCP servers aren't offered.";
 const NO_GOALS: &str = "there is no goal beside the task; keep the plan with update_plan.";
 const NO_CLOCK: &str = "there is no clock tool; run `sleep` or `date` with exec_command.";
 const NO_SCRIPTS: &str = "there is no script engine; call the tools one by one.";
@@ -30,7 +30,7 @@ pub(super) const UNAVAILABLE_2026_01: &[(&str, &str)] = &[
     ("dynamic", "tools can't be added while a session runs."),
     ("list_mcp_resource_templates", NO_MCP),
     ("list_mcp_resources", NO_MCP),
-    ("mcp", NO_MCP),
+    ("mcp", "call the tool of a server by its name, such as `server__tool`."),
     ("read_mcp_resource", NO_MCP),
     ("web_search", NO_SEARCH),
 ];
