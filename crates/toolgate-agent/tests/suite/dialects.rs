@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use serde_json::{Value, json};
 use toolgate_agent::model::{ConversationEntry, Model};
 use toolgate_agent::{Agent, PastConversation};
-use toolgate_contract::{CancellationToken, FinishReason};
-use toolgate_dialects::DialectSet;
+use toolgate_contract::{Call, CancellationToken, ErrorCode, Event, EventPayload, FinishReason};
+use toolgate_dialects::{DIALECTS, DialectSet, Parameter, ParameterKind};
+use toolgate_runtime::Ceiling;
+use toolgate_workspace::DialectSession;
 
 use crate::resume::Watched;
 use crate::world::{controls, world};
@@ -68,4 +71,44 @@ async fn another_process_goes_on_with_what_was_read_before() {
     let model = Watched::new(SCRIPT);
     let outcome = agent(&world, &model, "claude-2.0").continuing(past).work("Write.", CancellationToken::new()).await;
     assert_eq!(outcome.summary, "Written.", "the versions that the model has seen come back with the record");
+}
+
+/// A session without any tool stays one, whatever name a call comes by: every dialect's every tool ends at the gate.
+#[tokio::test]
+async fn no_dialect_reaches_a_tool_that_the_session_may_not_use() {
+    let world = world();
+    let mut session = world.session();
+    session.ceilings.push(Ceiling { source: "nothing".into(), tools: Vec::new() });
+    for dialect in DIALECTS {
+        let dialects = DialectSession::new(dialect.name.parse().unwrap(), world.path());
+        for tool in dialect.tools {
+            let call = Call::new(tool.name, fitting(tool.parameters), world.clock.as_ref());
+            let made = dialects.perform(call, &world.gate, &session, CancellationToken::new()).await;
+            assert!(!made.reply.ok, "{} {}: {made:?}", dialect.name, tool.name);
+        }
+    }
+    let ran = world.events().into_iter().filter(|event| matches!(event.payload, EventPayload::CallCompleted(_)));
+    assert_eq!(ran.count(), 0);
+    let refused = |event: &Event| match &event.payload {
+        EventPayload::CallFailed { error, .. } => error.code == ErrorCode::ToolNotAllowed,
+        _ => false,
+    };
+    let refused = world.events().iter().filter(|event| refused(event)).count();
+    assert!(refused > 60, "most calls reach the gate and are refused there: {refused}");
+}
+
+/// Arguments that fit: of every required parameter.
+fn fitting(parameters: &[Parameter]) -> Value {
+    let value = |kind: ParameterKind| match kind {
+        ParameterKind::Text => json!("notes.md"),
+        ParameterKind::Integer(least, _) => json!(least.max(1)),
+        ParameterKind::Boolean => json!(true),
+        ParameterKind::Choice(words) => json!(words[0]),
+        ParameterKind::Texts => json!(["notes.md"]),
+        ParameterKind::Objects(fields) => json!([fitting(fields)]),
+        ParameterKind::Object(fields) => fitting(fields),
+        ParameterKind::Any => json!({}),
+    };
+    let required = parameters.iter().filter(|parameter| parameter.required);
+    Value::Object(required.map(|parameter| (parameter.name.to_owned(), value(parameter.kind))).collect())
 }

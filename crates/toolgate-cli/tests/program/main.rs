@@ -18,6 +18,7 @@ mod config;
 mod configured_tools;
 mod dialect_definitions;
 mod dialect_doors;
+mod dialect_edges;
 mod dialect_recordings;
 mod dialects;
 mod grants;
