@@ -90,6 +90,15 @@ const BENCHES: &[Benchmark] = &[
         install: None,
     },
     Benchmark {
+        name: "dialects",
+        package: "toolgate-agent",
+        targets: &["dialects"],
+        features: "",
+        measures: "a 4 KiB read under clients' names for it, and how many tokens the definitions take",
+        peer: "the native read, and the definitions that the real clients send",
+        install: None,
+    },
+    Benchmark {
         name: "sandbox",
         package: "toolgate-sandbox",
         targets: &["spawn"],
