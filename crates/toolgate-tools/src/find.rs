@@ -63,12 +63,10 @@ pub struct Args {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum FindKind {
-    /// Regular files.
+    // The names say it all, and the list of tools has to stay short.
     File,
-    /// Directories.
     #[serde(rename = "folder", alias = "directory")]
     Directory,
-    /// Symbolic links.
     Link,
 }
 

@@ -57,9 +57,6 @@ pub struct Output {
     /// The cells.
     #[serde(skip_serializing_if = "Option::is_none")]
     cells: Option<Vec<ShownCell>>,
-    /// The language of code.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    language: Option<String>,
     /// The cell that was replaced, inserted or deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     cell: Option<String>,
@@ -120,7 +117,7 @@ fn read(found: &TargetFile, args: &Args, hands: &dyn Hands) -> Result<Output, To
     };
     let sha256 = found.content()?.sha256().to_owned();
     hands.saw(&found.place, &sha256);
-    Ok(Output { cells: Some(cells), language: notebook.language(), total: notebook.len(), sha256, ..Output::default() })
+    Ok(Output { cells: Some(cells), total: notebook.len(), sha256, ..Output::default() })
 }
 
 fn change(found: TargetFile, args: &Args, hands: &dyn Hands) -> Result<Output, ToolError> {

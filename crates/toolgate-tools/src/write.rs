@@ -31,10 +31,9 @@ pub struct Args {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum WriteMode {
-    /// Replaces the content.
+    // Described with the argument: the list of tools has to stay short.
     #[default]
     Overwrite,
-    /// Appends to it.
     Append,
 }
 

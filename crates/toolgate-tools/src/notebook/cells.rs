@@ -81,13 +81,6 @@ impl<'a> Notebook<'a> {
         self.spans.len()
     }
 
-    /// The language of code, if the notebook names it.
-    pub(super) fn language(&self) -> Option<String> {
-        let metadata = &self.json["metadata"];
-        let named = metadata["language_info"]["name"].as_str().or(metadata["kernelspec"]["language"].as_str());
-        named.map(str::to_owned)
-    }
-
     /// All cells.
     pub(super) fn cells(&self) -> Vec<ShownCell> {
         (0..self.len()).map(|index| self.shown(index)).collect()
