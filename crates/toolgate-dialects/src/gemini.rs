@@ -160,8 +160,8 @@ const UNAVAILABLE: &[(&str, &str)] = &[
     ("google_web_search", "there is no web search. Fetch a known address with `web_fetch`."),
     ("enter_plan_mode", "plan mode belongs to the client itself. Say your plan with `update_topic`."),
     ("exit_plan_mode", "plan mode belongs to the client itself. Say your plan with `update_topic`."),
-    ("list_mcp_resources", "no other MCP servers are connected."),
-    ("read_mcp_resource", "no other MCP servers are connected."),
+    ("list_mcp_resources", "resources of MCP servers aren't offered."),
+    ("read_mcp_resource", "resources of MCP servers aren't offered."),
 ];
 
 const READ_ABOUT: &str = "Reads a file, or a range of its lines. Shows images.";

@@ -99,9 +99,9 @@ static TOOLS: &[DialectTool] = &[
 const UNAVAILABLE: &[(&str, &str)] = &[
     ("lsp", "there are no language servers. Use `grep` to find symbols."),
     ("list", "`read` shows directories."),
-    ("list_mcp_resources", "no other MCP servers are connected."),
-    ("list_mcp_resource_templates", "no other MCP servers are connected."),
-    ("read_mcp_resource", "no other MCP servers are connected."),
+    ("list_mcp_resources", "resources of MCP servers aren't offered."),
+    ("list_mcp_resource_templates", "resources of MCP servers aren't offered."),
+    ("read_mcp_resource", "resources of MCP servers aren't offered."),
     ("plan_exit", "plan mode belongs to the client itself."),
 ];
 

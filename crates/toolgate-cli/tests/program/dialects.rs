@@ -262,7 +262,7 @@ fn clude_names_decisions_in_its_own_words() {
 fn a_run_is_exported_in_the_form_of_a_design() {
     let world = World::new();
     world.run(&["call", "read", r#"{"path":"hello.txt"}"#]);
-    let run = world.run(&["--json", "runs", "list"]).json()[0]["id"].as_str().unwrap().to_owned();
+    let run = world.run(&["--json", "runs", "list"]).json()["id"].as_str().unwrap().to_owned();
     let long = "x".repeat(5000);
     world.run(&["call", "--run", &run, "write", &json!({ "path": "long.txt", "content": long }).to_string()]);
     world.run(&["call", "--run", &run, "shell", r#"{"command":"seq 5000; exit 3"}"#]);
