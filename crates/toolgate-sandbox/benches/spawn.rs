@@ -33,11 +33,13 @@ async fn measure() {
     let cold = Sandbox::new(SandboxOptions { tier: Some(Tier::Namespaces), warm: 0, ..SandboxOptions::default() })
         .await
         .unwrap();
+    let without_spare = SandboxOptions { spare_after: usize::MAX, ..SandboxOptions::default() };
+    let bare = Sandbox::new(SandboxOptions { tier: Some(Tier::Namespaces), warm: 0, ..without_spare }).await.unwrap();
     let with_bwrap = Path::new("/usr/bin/bwrap").exists();
     let plain_command = LaunchSpec::program("/bin/true");
     let listeners = plain_command.clone().network(NetworkAccess::Listed(Arc::new(Closed)));
     let reading = listeners.clone().apply_mode(ApplyMode::None);
-    let mut samples: [Vec<Duration>; 9] = Default::default();
+    let mut samples: [Vec<Duration>; 10] = Default::default();
     for _ in 0..ROUNDS {
         warm.prepare(&profile, &reading).await.unwrap();
         calm().await;
@@ -58,20 +60,33 @@ async fn measure() {
         calm().await;
         samples[2].push(confined(&cold, &profile, &plain_command).await);
         calm().await;
+        samples[9].push(confined(&bare, &profile, &plain_command).await);
+        calm().await;
         if with_bwrap {
             samples[3].push(plain("/usr/bin/bwrap", &bwrap_arguments(workspace.path())));
             calm().await;
         }
         samples[4].push(killed(&cold, &profile).await);
     }
-    let [plain, warm_time, cold_time, bwrap, kill, warm_listeners, cold_listeners, warm_reading, cold_reading] =
-        samples.map(median);
+    let [
+        plain,
+        warm_time,
+        cold_time,
+        bwrap,
+        kill,
+        warm_listeners,
+        cold_listeners,
+        warm_reading,
+        cold_reading,
+        bare_time,
+    ] = samples.map(median);
     println!(
         "user {}, {ROUNDS} rounds, medians; plain spawn of /bin/true: {plain:?}",
         rustix::process::getuid().as_raw()
     );
     report("confined, prepared", warm_time, plain, "1.6");
     report("confined, from nothing", cold_time, plain, "3.5");
+    report("the same without a spare sandbox", bare_time, plain, "-");
     report("the same with listeners, prepared", warm_listeners, plain, "1.6");
     report("the same with listeners, from nothing", cold_listeners, plain, "3.5");
     report("only reading, prepared", warm_reading, plain, "1.6");

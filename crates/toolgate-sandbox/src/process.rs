@@ -12,7 +12,8 @@
 //!
 //! The zygote is this same program, executed again before anything else happens ([`zygote_main_if_asked`]). It dies with the
 //! host; the first process of each sandbox dies with the zygote; everything in a sandbox dies with its first process. So
-//! nothing outlives the host, however it ends. Sandboxes for profiles in use are built ahead and wait for a command.
+//! nothing outlives the host, however it ends. Sandboxes for profiles in use are built ahead and wait for a command. Beside them the
+//! zygote keeps a spare one, with namespaces and a root that are the same for every plan, for the command that comes next.
 //!
 //! ```no_run
 //! use toolgate_contract::LaunchSpec;

@@ -89,11 +89,10 @@ impl SandboxInstance {
         request: &ExecRequest,
         streams: &[OwnedFd],
     ) -> Result<LaunchedCommand, SandboxError> {
-        let request = wire::to_memfd(request).doing("Writing the command to a memfd")?;
-        let mut handed: Vec<BorrowedFd<'_>> = vec![request.as_fd()];
-        handed.extend(wire::borrow(streams));
+        let request = wire::MessageValue::new(request).doing("Writing the command to a memfd")?;
+        let handed: Vec<BorrowedFd<'_>> = request.memfd().into_iter().chain(wire::borrow(streams)).collect();
         // If sending fails because the sandbox has ended, its last message, received below, says why it did.
-        let _ = send(&self.socket, wire::PLACEHOLDER, &handed).await;
+        let _ = send(&self.socket, request.bytes(), &handed).await;
         let mut started = None;
         loop {
             // The zygote and the sandbox send on the same socket, and either message may come first.
@@ -182,6 +181,11 @@ impl SandboxInstance {
     /// Takes the inotify descriptor that reports which decoys are opened.
     pub(super) fn take_watch(&mut self) -> Option<OwnedFd> {
         self.watch.take()
+    }
+
+    /// Whether its first process has said that it is confined. Before that it runs nothing.
+    pub(super) fn is_confined(&self) -> bool {
+        self.findings.is_some()
     }
 
     /// What its first process found out while it confined itself.

@@ -40,6 +40,9 @@ pub struct SandboxOptions {
     pub tier: Option<Tier>,
     /// How many sandboxes are built ahead for each profile in use.
     pub warm: usize,
+    /// After how many sandboxes the zygote keeps a spare one, for whatever plan comes next. A program that makes a single call
+    /// needs none.
+    pub spare_after: usize,
     /// Looks up the names that commands may reach.
     pub resolver: Arc<dyn Resolver>,
     /// Memory of all commands together, in bytes, where a cgroup can limit it.
@@ -49,7 +52,7 @@ pub struct SandboxOptions {
 impl Default for SandboxOptions {
     fn default() -> Self {
         let memory = Some(default_memory_limit());
-        Self { program: None, tier: None, warm: 1, resolver: Arc::new(SystemResolver), memory }
+        Self { program: None, tier: None, warm: 1, spare_after: 4, resolver: Arc::new(SystemResolver), memory }
     }
 }
 
@@ -73,7 +76,7 @@ struct SandboxState {
 impl Sandbox {
     /// Starts the zygote, and finds the strongest tier that works here by building a sandbox of each.
     pub async fn new(options: SandboxOptions) -> Result<Self, SandboxError> {
-        let zygote = Zygote::start(options.program.clone(), options.memory).await?;
+        let zygote = Zygote::start(&options).await?;
         let tier = probe::strongest(&zygote, options.tier).await?;
         let has_memory_cgroup = zygote.limits_memory();
         let zygote = tokio::sync::Mutex::new(Arc::new(zygote));
@@ -83,7 +86,7 @@ impl Sandbox {
 
     /// Tries every tier, strongest first, and returns which work here and why the others don't.
     pub async fn try_tiers(program: Option<PathBuf>) -> Result<Vec<(Tier, Result<(), SandboxError>)>, SandboxError> {
-        let zygote = Zygote::start(program, None).await?;
+        let zygote = Zygote::start(&SandboxOptions { program, memory: None, ..SandboxOptions::default() }).await?;
         Ok(probe::try_each(&zygote).await)
     }
 
@@ -168,7 +171,13 @@ impl Sandbox {
         let mut reservation = PoolReservation { sandbox: self, packed, instance: None };
         let built = async {
             let mut instance = self.instance(self.inner.tier, packed).await?;
-            let findings = instance.ready().await?;
+            let findings = match instance.ready().await {
+                Err(error) if is_gone(&error) => {
+                    instance = self.instance(self.inner.tier, packed).await?;
+                    instance.ready().await?
+                }
+                ready => ready?,
+            };
             reservation.instance = Some(instance);
             Ok(findings)
         };
@@ -192,8 +201,15 @@ impl Sandbox {
             }
         }
         let mut instance = self.instance(tier, packed).await?;
-        let started = instance.launch(request, streams).await?;
-        Ok((instance, started))
+        match instance.launch(request, streams).await {
+            // It was killed before it was confined, and nothing was run.
+            Err(error) if is_gone(&error) && !instance.is_confined() => {
+                instance = self.instance(tier, packed).await?;
+                let started = instance.launch(request, streams).await?;
+                Ok((instance, started))
+            }
+            started => Ok((instance, started?)),
+        }
     }
 
     /// Starts the proxy at the sandbox's listeners. Connections made before this wait in the backlog.
@@ -218,8 +234,7 @@ impl Sandbox {
                 let mut current = self.inner.zygote.lock().await;
                 if Arc::ptr_eq(&current, &zygote) {
                     self.warm(WarmPool::clear);
-                    *current =
-                        Arc::new(Zygote::start(self.inner.options.program.clone(), self.inner.options.memory).await?);
+                    *current = Arc::new(Zygote::start(&self.inner.options).await?);
                 }
                 SandboxInstance::request(&current, tier, packed).await
             }

@@ -52,7 +52,35 @@ pub(super) struct SandboxPlan {
     pub(super) limits: ResourceLimits,
 }
 
+/// The root directory of a sandbox that sees nothing of the machine but what is granted, before anything of that is mounted in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RootPlan {
+    /// What of the machine will be mounted first; there are mount points for it.
+    pub(super) only: Vec<PinnedPath>,
+    /// Symlinks: path and target.
+    pub(super) links: Vec<(CString, CString)>,
+    /// Directories that are a tmpfs of their own.
+    pub(super) tmpfs_mounts: Vec<TmpfsMount>,
+    /// Bytes of each tmpfs.
+    pub(super) temporary_bytes: Option<u64>,
+}
+
 impl SandboxPlan {
+    /// The root of this sandbox, if it can be made before anything of the machine is mounted in it: if no tmpfs is inside of what
+    /// can be read, or the other way round.
+    pub(super) fn separate_root(&self) -> Option<RootPlan> {
+        let only = self.only.as_ref()?;
+        let overlaps = |tmpfs: &TmpfsMount| {
+            only.iter().any(|place| is_inside(&tmpfs.path, &place.path) || is_inside(&place.path, &tmpfs.path))
+        };
+        (!self.tmpfs_mounts.iter().any(overlaps)).then(|| RootPlan {
+            only: only.clone(),
+            links: self.links.clone(),
+            tmpfs_mounts: self.tmpfs_mounts.clone(),
+            temporary_bytes: self.limits.temporary_bytes,
+        })
+    }
+
     /// Whether a path is in one of the late tmpfs mounts.
     pub(super) fn is_in_late_tmpfs(&self, place: &PinnedPath) -> bool {
         self.late_tmpfs_mounts.iter().any(|tmpfs| is_inside(&place.path, &tmpfs.path))

@@ -20,6 +20,7 @@ mod overlay_broker;
 mod reaper;
 mod rlimits;
 mod seccomp;
+mod spare;
 mod substitutes;
 mod tty;
 pub(super) mod zygote_main;

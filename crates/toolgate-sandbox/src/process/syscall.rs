@@ -7,6 +7,7 @@ pub(super) mod async_fd;
 #[cfg(feature = "before-main")]
 pub(super) mod before_main;
 pub(super) mod clone3;
+pub(super) mod companion;
 pub(super) mod connect;
 pub(super) mod descriptors;
 pub(super) mod execve;

@@ -6,7 +6,7 @@
 //! it and leaves it to the sandbox. So no message has to name its sandbox.
 
 use std::fs::File;
-use std::io::{IoSlice, IoSliceMut, Read, Seek, Write};
+use std::io::{IoSlice, IoSliceMut, Seek, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -48,6 +48,49 @@ const MOST_BYTES: usize = 16 << 10;
 pub(super) struct ReceivedMessage {
     pub(super) bytes: Vec<u8>,
     pub(super) descriptors: Vec<OwnedFd>,
+}
+
+impl ReceivedMessage {
+    /// The value that was sent as a [`MessageValue`], and the descriptors that came with it.
+    pub(super) fn value<T: DeserializeOwned>(self) -> Result<(T, Vec<OwnedFd>), Errno> {
+        let mut descriptors = self.descriptors.into_iter();
+        let value = match self.bytes == PLACEHOLDER {
+            true => from_memfd(descriptors.next().ok_or(Errno::BADMSG)?)?,
+            false => decode(&self.bytes)?,
+        };
+        Ok((value, descriptors.collect()))
+    }
+}
+
+/// A value on its way: in the message itself if it is small, and else in a memfd that comes first among the descriptors.
+pub(super) enum MessageValue {
+    Small(Vec<u8>),
+    Large(OwnedFd),
+}
+
+impl MessageValue {
+    pub(super) fn new<T: Serialize>(value: &T) -> Result<Self, Errno> {
+        let bytes = postcard::to_allocvec(value).map_err(|_| Errno::INVAL)?;
+        // One that looks like the placeholder isn't sent as such.
+        match bytes.len() > PLACEHOLDER.len() && bytes.len() <= MOST_BYTES {
+            true => Ok(Self::Small(bytes)),
+            false => Ok(Self::Large(bytes_to_memfd(&bytes)?)),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Small(bytes) => bytes,
+            Self::Large(_) => PLACEHOLDER,
+        }
+    }
+
+    pub(super) fn memfd(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Small(_) => None,
+            Self::Large(memfd) => Some(memfd.as_fd()),
+        }
+    }
 }
 
 /// A new pair of connected ends.
@@ -145,17 +188,25 @@ pub(super) fn bytes_to_memfd(bytes: &[u8]) -> Result<OwnedFd, Errno> {
 }
 
 /// Reads a value back from a memfd.
-pub(super) fn from_memfd<T: DeserializeOwned>(descriptor: OwnedFd) -> Result<T, Errno> {
-    let mut file = File::from(descriptor);
-    let mut bytes = Vec::new();
-    let read = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
-    read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+pub(super) fn from_memfd<T: DeserializeOwned>(descriptor: impl AsFd) -> Result<T, Errno> {
+    let length = rustix::fs::fstat(&descriptor)?.st_size;
+    let mut bytes = vec![0; usize::try_from(length).map_err(|_| Errno::FBIG)?];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match rustix::io::pread(&descriptor, &mut bytes[filled..], filled as u64)? {
+            0 => return Err(Errno::BADMSG),
+            count => filled += count,
+        }
+    }
     decode(&bytes)
 }
 
 /// The content of a message that only carries descriptors, or only shows that its sender is there. An empty message would be
 /// received as the end of the connection.
 pub(super) const PLACEHOLDER: &[u8] = b"!";
+
+/// The content of a request for a sandbox after which a spare one should be made.
+pub(super) const AND_A_SPARE: &[u8] = b"+";
 
 /// Borrows each of the descriptors.
 pub(super) fn borrow(descriptors: &[OwnedFd]) -> Vec<BorrowedFd<'_>> {
@@ -176,6 +227,20 @@ mod tests {
         assert_eq!(from_memfd::<String>(received.descriptors.pop().unwrap()).unwrap(), "hello");
         drop(here);
         assert!(receive(there.as_fd()).unwrap().is_none(), "the end of the other side is no message");
+    }
+
+    #[test]
+    fn values_of_every_size_arrive() {
+        let (here, there) = pair().unwrap();
+        for length in [0, 1, 100, MOST_BYTES - 3, MOST_BYTES - 2, MOST_BYTES, 3 * MOST_BYTES] {
+            let text = "x".repeat(length);
+            let value = MessageValue::new(&text).unwrap();
+            let handed: Vec<BorrowedFd<'_>> = value.memfd().into_iter().chain([here.as_fd()]).collect();
+            send(here.as_fd(), value.bytes(), &handed).unwrap();
+            let received = receive(there.as_fd()).unwrap().unwrap();
+            let (arrived, descriptors): (String, Vec<OwnedFd>) = received.value().unwrap();
+            assert!(arrived == text && descriptors.len() == 1, "{length}");
+        }
     }
 
     #[test]

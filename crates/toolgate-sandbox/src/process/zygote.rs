@@ -2,8 +2,8 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -12,6 +12,7 @@ use tokio::io::unix::AsyncFd;
 
 use super::cgroup::MemoryCgroup;
 use super::error::{HostContext, SandboxError};
+use super::launch::SandboxOptions;
 use super::setup::zygote_main::{ZYGOTE_NAME, was_asked_for};
 use super::syscall::async_fd::watch;
 use super::wire;
@@ -25,23 +26,25 @@ const START_TIMEOUT: Duration = Duration::from_secs(20);
 pub(super) struct Zygote {
     process: Child,
     socket: AsyncFd<OwnedFd>,
+    /// How many more sandboxes are made before a spare one is kept.
+    until_spare: AtomicUsize,
     /// Removed after the process has ended, with whatever the process leaves in it.
     cgroup: Option<MemoryCgroup>,
 }
 
 impl Zygote {
-    /// Executes `program` (by default this program) as a zygote and waits until it answers. It and all its sandboxes together
-    /// can use `memory` bytes, where a cgroup can be made.
-    pub(super) async fn start(program: Option<PathBuf>, memory: Option<u64>) -> Result<Self, SandboxError> {
+    /// Executes the program as a zygote and waits until it answers. It and all its sandboxes together can use as much memory as the
+    /// options say, where a cgroup can be made.
+    pub(super) async fn start(options: &SandboxOptions) -> Result<Self, SandboxError> {
         if was_asked_for() {
             let reason = "this program was started as one but went on; call `zygote_main_if_asked` first in `main`";
             return Err(SandboxError::Zygote { reason: reason.into() });
         }
         let (ours, theirs) = wire::pair().doing("Making a socket for the zygote")?;
         rustix::io::ioctl_fionbio(&ours, true).doing("Making a socket for the zygote")?;
-        let mut command = std::process::Command::new(program.unwrap_or_else(|| "/proc/self/exe".into()));
+        let mut command = std::process::Command::new(options.program.as_deref().unwrap_or("/proc/self/exe".as_ref()));
         // It needs no environment variable, and can't pass on what it doesn't have.
-        let cgroup = memory.and_then(MemoryCgroup::make);
+        let cgroup = options.memory.and_then(MemoryCgroup::make);
         command.arg0(ZYGOTE_NAME).args(cgroup.as_ref().map(MemoryCgroup::directory)).env_clear().current_dir("/");
         command.stdin(theirs).stdout(Stdio::null()).stderr(Stdio::null());
         let process = command.spawn().map_err(|error| SandboxError::Zygote { reason: error.to_string() })?;
@@ -49,7 +52,7 @@ impl Zygote {
         drop(command);
         let socket = watch(ours).doing("Watching the zygote's socket")?;
         let cgroup = cgroup.filter(|cgroup| cgroup.add_process(process.id()));
-        let zygote = Self { process, socket, cgroup };
+        let zygote = Self { process, socket, until_spare: AtomicUsize::new(options.spare_after), cgroup };
         match tokio::time::timeout(START_TIMEOUT, receive(&zygote.socket)).await {
             Ok(Ok(Some(_))) => Ok(zygote),
             _ => Err(SandboxError::Zygote {
@@ -63,9 +66,12 @@ impl Zygote {
         self.cgroup.is_some()
     }
 
-    /// Asks for a sandbox: sends its plan and its end of its socket pair.
+    /// Asks for a sandbox: sends its plan and its end of its socket pair, and says whether a spare one should be made afterwards.
     pub(super) async fn request(&self, plan: &OwnedFd, end: &OwnedFd) -> Result<(), Errno> {
-        send(&self.socket, wire::PLACEHOLDER, std::slice::from_ref(&[plan.as_fd(), end.as_fd()]).as_flattened()).await
+        let one_less = |count: usize| count.checked_sub(1);
+        let is_early = self.until_spare.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok();
+        let message = if is_early { wire::PLACEHOLDER } else { wire::AND_A_SPARE };
+        send(&self.socket, message, &[plan.as_fd(), end.as_fd()]).await
     }
 }
 

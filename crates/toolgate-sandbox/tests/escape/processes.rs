@@ -14,6 +14,7 @@ mod rehearsal;
 mod resources;
 pub(crate) mod scene;
 mod sockets;
+mod spare;
 mod syscalls;
 mod terminal;
 mod tools;

@@ -10,6 +10,7 @@ use super::super::enforcement::{SetupFindings, Tier};
 use super::super::plan::{ExecRequest, NetworkPlan, SandboxPlan};
 use super::super::setup_step::{SetupFault, SetupStep, StepContext};
 use super::super::syscall::clone3::OneThread;
+use super::super::syscall::companion::Companion;
 use super::super::syscall::{clone3, descriptors, loopback, network_namespace, signals};
 use super::super::wire::{self, SandboxMessage};
 use super::mounts::MountOutcome;
@@ -23,27 +24,68 @@ type SetupResult = (SetupFindings, Vec<OwnedFd>);
 
 /// Builds the sandbox of `plan` and runs one command in it. Returns the exit status of this process.
 pub(super) fn run(one: &OneThread, plan: &SandboxPlan, identity: Identity, socket: OwnedFd) -> Result<i32, SetupFault> {
-    signals::default_sigchld();
+    if plan.tier != Tier::Namespaces {
+        signals::default_sigchld();
+    }
     let confined = match plan.tier {
         Tier::Namespaces => confine_with_namespaces(one, plan, identity),
         Tier::Bubblewrap => confine_inside_bubblewrap(plan),
         Tier::Landlock => prepare_without_namespaces(),
         Tier::Open => prepare_unconfined(),
     };
-    let outcome = confined.and_then(|confined| serve(one, plan, &socket, confined));
+    run_confined(one, plan, &socket, confined)
+}
+
+/// Confines this process in namespaces that were made before there was a plan, and in mounts that it has by now, and runs one
+/// command.
+pub(super) fn run_mounted(
+    one: &OneThread,
+    plan: &SandboxPlan,
+    namespaces: OwnNamespaces,
+    mounted: Result<MountOutcome, SetupFault>,
+    companion: Companion,
+    socket: &OwnedFd,
+) -> Result<i32, SetupFault> {
+    let confined = mounted.and_then(|mounted| confine(plan, namespaces, mounted));
+    // It has seen the machine's mounts: it is gone before a command runs.
+    drop(companion);
+    run_confined(one, plan, socket, confined)
+}
+
+/// Runs one command in what was confined, or tells the host why it wasn't.
+fn run_confined(
+    one: &OneThread,
+    plan: &SandboxPlan,
+    socket: &OwnedFd,
+    confined: Result<SetupResult, SetupFault>,
+) -> Result<i32, SetupFault> {
+    let outcome = confined.and_then(|confined| serve(one, plan, socket, confined));
     if let Err(fault) = &outcome {
         let _ = wire::send_message(socket.as_fd(), &SandboxMessage::Refused(fault.clone()), &[]);
     }
     outcome
 }
 
-/// All steps, in order. Each error says which step failed.
-fn confine_with_namespaces(one: &OneThread, plan: &SandboxPlan, identity: Identity) -> Result<SetupResult, SetupFault> {
+/// The namespaces of a sandbox, as far as they are the same for every plan.
+pub(super) struct OwnNamespaces {
+    inotify_limited: bool,
+}
+
+/// The first steps in new namespaces, which are the same for every plan.
+pub(super) fn begin(identity: Identity) -> Result<OwnNamespaces, SetupFault> {
+    signals::default_sigchld();
     die_with_parent()?;
     rustix::process::setsid().during(SetupStep::LeaveSession)?;
     namespaces::map(identity)?;
+    // No program that is executed needs a capability; those that this process has serve until they are dropped.
+    capabilities::empty_bounding_set()?;
     // Through the host's `/proc`, which is read-only later: the files are those of the user namespace of whoever opens them.
-    let inotify_limited = rlimits::limit_inotify();
+    Ok(OwnNamespaces { inotify_limited: rlimits::limit_inotify() })
+}
+
+/// All steps, in order. Each error says which step failed.
+fn confine_with_namespaces(one: &OneThread, plan: &SandboxPlan, identity: Identity) -> Result<SetupResult, SetupFault> {
+    let namespaces = begin(identity)?;
     // Made in parallel with the mounts. No command runs before we have entered it.
     let network = match plan.network {
         NetworkPlan::Shared => None,
@@ -51,11 +93,20 @@ fn confine_with_namespaces(one: &OneThread, plan: &SandboxPlan, identity: Identi
             Some(network_namespace::begin(one).during(SetupStep::MakeNetwork)?)
         }
     };
-    let MountOutcome { own_proc, watch } = mounts::build(plan)?;
+    let mounted = mounts::build(plan)?;
     if let Some(network) = network {
         network.enter().during(SetupStep::MakeNetwork)?;
         loopback::bring_up().during(SetupStep::RaiseLoopback)?;
     }
+    confine(plan, namespaces, mounted)
+}
+
+/// The steps between mounts and network, and a command.
+fn confine(
+    plan: &SandboxPlan,
+    OwnNamespaces { inotify_limited }: OwnNamespaces,
+    MountOutcome { own_proc, watch }: MountOutcome,
+) -> Result<SetupResult, SetupFault> {
     let mut handed = listeners::open(plan)?;
     let bound = listeners::socket_list(plan);
     let lists_sockets = bound.is_some();
@@ -64,7 +115,7 @@ fn confine_with_namespaces(one: &OneThread, plan: &SandboxPlan, identity: Identi
     mounts::make_read_only(plan, own_proc)?;
     rlimits::limit_resources(&plan.limits, plan.tier)?;
     hide()?;
-    capabilities::drop_all()?;
+    capabilities::drop_own()?;
     // Dropping capabilities reset the parent-death signal.
     die_with_parent()?;
     no_new_privileges()?;
@@ -155,12 +206,9 @@ fn serve(
     let _ = wire::send_message(socket.as_fd(), &SandboxMessage::Ready(findings), &wire::borrow(&handed));
     // From here on only the host holds the listeners: nobody inside can accept their connections.
     drop(handed);
-    let Some(received) = wire::receive(socket.as_fd()).during(SetupStep::ReadRequest)? else { return Ok(0) };
-    let mut handed = received.descriptors.into_iter();
-    let request: ExecRequest =
-        handed.next().ok_or(Errno::BADMSG).and_then(wire::from_memfd).during(SetupStep::ReadRequest)?;
-    let streams: Vec<OwnedFd> = handed.collect();
     let children = signals::watch_children().during(SetupStep::StartCommand)?;
+    let Some(received) = wire::receive(socket.as_fd()).during(SetupStep::ReadRequest)? else { return Ok(0) };
+    let (request, streams): (ExecRequest, Vec<OwnedFd>) = received.value().during(SetupStep::ReadRequest)?;
     let started = exec::start(one, plan, &request, streams, socket, is_brokered)?;
     let status = reaper::wait(started, socket, &children);
     match (plan.tier, status) {

@@ -2,7 +2,7 @@
 //! granted on top. Every path is opened once, without following symlinks, and compared with the file that the host saw there. From then
 //! on its descriptor is used, so the path can't be swapped.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
@@ -12,7 +12,7 @@ use rustix::mount::{
     fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
 };
 
-use super::super::plan::{NetworkPlan, PinnedPath, SandboxPlan, TmpfsMount, is_inside};
+use super::super::plan::{NetworkPlan, PinnedPath, RootPlan, SandboxPlan, TmpfsMount, is_inside};
 use super::super::setup_step::{SetupFault, SetupStep, StepContext};
 use super::super::syscall::mount::{self, NO_DEVICES, NO_SETUID, READ_ONLY};
 use super::{decoys, devices, overlay, substitutes};
@@ -37,28 +37,92 @@ pub(super) struct MountOutcome {
 
 /// Builds all mounts.
 pub(super) fn build(plan: &SandboxPlan) -> Result<MountOutcome, SetupFault> {
-    let root = open_no_links(c"/").during(SetupStep::DetachMounts)?;
-    mount::make_private(root.as_fd()).during(SetupStep::DetachMounts)?;
-    // Taken before anything is read-only.
-    let writable = writable_copies(plan)?;
+    let root = detached_root()?;
+    // Taken before the mounts of the host have no devices.
     let devices = devices::copies()?;
-    mount::set(root.as_fd(), READ_ONLY | NO_SETUID | NO_DEVICES).during(SetupStep::MakeReadOnly)?;
-    // Taken before anything is hidden. A copy has the attributes of its origin, so these are read-only.
-    let shown = copies(&plan.shown)?;
+    let granted = GrantedMounts::take(plan, &root)?;
     let (own_proc, proc) = match own_proc()? {
         Some(proc) => (true, Some(proc)),
         // The host's stays, or is attached to the new root.
         None => (false, plan.only.as_ref().map(|_| host_proc()).transpose()?),
     };
     if let Some(only) = &plan.only {
-        change_root(only, &plan.links)?;
+        change_root(&plan.links)?;
+        attach_all(only, &granted.only)?;
     }
     attach_proc(proc.as_ref())?;
     devices::build(devices, plan.limits.temporary_bytes)?;
     for tmpfs in &plan.tmpfs_mounts {
         mount_tmpfs(tmpfs, plan.limits.temporary_bytes)?;
     }
-    let granted = || plan.shown.iter().zip(&shown).chain(plan.writable.iter().zip(&writable));
+    fill(plan, &granted, own_proc)
+}
+
+/// The root of this process's mounts, which become private.
+fn detached_root() -> Result<OwnedFd, SetupFault> {
+    let root = open_no_links(c"/").during(SetupStep::DetachMounts)?;
+    mount::make_private(root.as_fd()).during(SetupStep::DetachMounts)?;
+    Ok(root)
+}
+
+/// A root that this process is in, with nothing of the machine in it.
+pub(super) struct OwnRoot(());
+
+impl OwnRoot {
+    /// Leaves the machine's mounts for a new root. Fails where a sandbox can have no `/proc` of its own.
+    pub(super) fn enter(plan: &RootPlan) -> Result<Self, SetupFault> {
+        detached_root()?;
+        let devices = devices::copies()?;
+        let proc = own_proc()?.ok_or(Errno::PERM).during(SetupStep::MountProc)?;
+        change_root(&plan.links)?;
+        attach_proc(Some(&proc))?;
+        devices::build(devices, plan.temporary_bytes)?;
+        for tmpfs in &plan.tmpfs_mounts {
+            mount_tmpfs(tmpfs, plan.temporary_bytes)?;
+        }
+        for mask in [Mask::File, Mask::Directory, Mask::IgnoredByGit] {
+            mask.make().during(SetupStep::Mask)?;
+        }
+        for place in &plan.only {
+            make_mount_point(&place.path, place.directory).during_on(SetupStep::AttachRoot, &place.path)?;
+        }
+        Ok(Self(()))
+    }
+
+    /// Mounts what was granted. The plan has the same root as the one that this was made for.
+    pub(super) fn fill(self, plan: &SandboxPlan, granted: &GrantedMounts) -> Result<MountOutcome, SetupFault> {
+        attach_all(plan.only.as_deref().unwrap_or_default(), &granted.only)?;
+        fill(plan, granted, true)
+    }
+}
+
+/// Detached bind mounts of what a plan grants.
+pub(super) struct GrantedMounts {
+    only: Vec<OwnedFd>,
+    shown: Vec<OwnedFd>,
+    writable: Vec<OwnedFd>,
+}
+
+impl GrantedMounts {
+    /// Takes them from the mounts of this process, which are of no other use afterwards.
+    pub(super) fn take_from_machine(plan: &SandboxPlan) -> Result<Self, SetupFault> {
+        Self::take(plan, &detached_root()?)
+    }
+
+    /// Takes them from the mounts below a root, which are read-only afterwards.
+    fn take(plan: &SandboxPlan, root: &OwnedFd) -> Result<Self, SetupFault> {
+        // Taken before anything is read-only.
+        let writable = writable_copies(plan)?;
+        mount::set(root.as_fd(), READ_ONLY | NO_SETUID | NO_DEVICES).during(SetupStep::MakeReadOnly)?;
+        // Taken before anything is hidden. A copy has the attributes of its origin, so these are read-only.
+        let (only, shown) = (copies(plan.only.as_deref().unwrap_or_default())?, copies(&plan.shown)?);
+        Ok(Self { only, shown, writable })
+    }
+}
+
+/// Mounts what was granted on top of what is hidden, and hides what is hidden in that.
+fn fill(plan: &SandboxPlan, mounts: &GrantedMounts, own_proc: bool) -> Result<MountOutcome, SetupFault> {
+    let granted = || plan.shown.iter().zip(&mounts.shown).chain(plan.writable.iter().zip(&mounts.writable));
     for (place, copy) in granted().filter(|(place, _)| !plan.is_in_late_tmpfs(place)) {
         attach_creating_target(copy, place)?;
     }
@@ -249,10 +313,8 @@ fn attach_proc(proc: Option<&OwnedFd>) -> Result<(), SetupFault> {
     proc.map_or(Ok(()), |proc| attach_at(proc, &target)).during(SetupStep::MountProc)
 }
 
-/// Replaces the root by a tmpfs with bind mounts of what was granted (`pivot_root`), and unmounts the old root, which is
-/// read-only by now, and so are its copies.
-fn change_root(only: &[PinnedPath], links: &[(std::ffi::CString, std::ffi::CString)]) -> Result<(), SetupFault> {
-    let granted = copies(only)?;
+/// Replaces the root by a tmpfs with these symlinks (`pivot_root`), and unmounts the old root.
+fn change_root(links: &[(CString, CString)]) -> Result<(), SetupFault> {
     let root = new_tmpfs(c"755", Some(MOUNT_POINTS_BYTES)).during(SetupStep::ChangeRoot)?;
     // `pivot_root` needs a mount point. Any directory will do: the new root hides it only until it is the root.
     attach(&root, c"/proc").during(SetupStep::ChangeRoot)?;
@@ -264,10 +326,11 @@ fn change_root(only: &[PinnedPath], links: &[(std::ffi::CString, std::ffi::CStri
         make_parents(path).during_on(SetupStep::ChangeRoot, path)?;
         rustix::fs::symlink(target.as_c_str(), path.as_c_str()).during_on(SetupStep::ChangeRoot, path)?;
     }
-    for (place, copy) in only.iter().zip(granted) {
-        attach_creating_target(&copy, place)?;
-    }
     Ok(())
+}
+
+fn attach_all(places: &[PinnedPath], mounts: &[OwnedFd]) -> Result<(), SetupFault> {
+    places.iter().zip(mounts).try_for_each(|(place, mount)| attach_creating_target(mount, place))
 }
 
 /// Makes protected paths read-only by bind mounts. Their parents become mounts as well, because a mount point can't be
@@ -337,9 +400,14 @@ impl Mask {
         }
     }
 
-    /// Creates the mask. It is a mount, so that every bind mount of it is read-only and its mode can't be changed back.
+    /// The mask; it is created if there is none yet. It is a mount, so that every bind mount of it is read-only and its mode can't
+    /// be changed back.
     fn make(self) -> Result<OwnedFd, Errno> {
         let path = self.path();
+        match open_no_links(path) {
+            Err(Errno::NOENT) => {}
+            other => return other,
+        }
         let created = if self == Self::File { make_file(path)? } else { make_directory(path)? };
         if self == Self::IgnoredByGit {
             let name = super::zygote_main::c_string([path.to_bytes(), b"/.gitignore"].concat());

@@ -54,6 +54,10 @@ pub(super) fn wait(command: StartedCommand, socket: &OwnedFd, children: &OwnedFd
 /// Kills every other process in this PID namespace, so that none is left when the host is told that the command ended. (They
 /// would die with us anyway, a little later.)
 pub(super) fn kill_namespace() {
+    // Whoever is left is our child, or has an ancestor who is. Killing goes through all processes of the machine.
+    if let Err(Errno::CHILD) = rustix::process::wait(WaitOptions::NOHANG) {
+        return;
+    }
     signals::kill_all_others();
     while !matches!(rustix::process::wait(WaitOptions::empty()), Err(Errno::CHILD)) {}
 }

@@ -4,6 +4,7 @@ mod program;
 mod rules;
 
 use std::os::fd::OwnedFd;
+use std::sync::LazyLock;
 
 use super::super::enforcement::Tier;
 use super::super::plan::{NetworkPlan, SandboxPlan};
@@ -41,6 +42,20 @@ pub(super) fn install(plan: &SandboxPlan) -> Result<(), SetupFault> {
         internet_sockets: !(without_namespaces && plan.network != NetworkPlan::Shared),
         tracing: plan.tier == Tier::Namespaces,
     };
-    let program = program::program(&rules::all(sockets));
-    seccomp::install(&program).during(SetupStep::FilterSystemCalls)
+    let installed = match sockets == USUAL {
+        true => seccomp::install(&USUAL_FILTER),
+        false => seccomp::install(&program::program(&rules::all(sockets))),
+    };
+    installed.during(SetupStep::FilterSystemCalls)
+}
+
+/// What most sandboxes allow.
+const USUAL: rules::AllowedCalls = rules::AllowedCalls { unix_sockets: true, internet_sockets: true, tracing: true };
+
+/// The filter for that.
+static USUAL_FILTER: LazyLock<Vec<seccomp::BpfInstruction>> = LazyLock::new(|| program::program(&rules::all(USUAL)));
+
+/// Compiles the filter of most sandboxes. The zygote does this once, and every sandbox has it from there.
+pub(super) fn compile_usual() {
+    LazyLock::force(&USUAL_FILTER);
 }

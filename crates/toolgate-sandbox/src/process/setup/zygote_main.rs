@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags};
 
@@ -19,7 +19,8 @@ use super::super::syscall::clone3::{self, ForkResult, OneThread};
 use super::super::syscall::{descriptors, signals};
 use super::super::wire::{self, SandboxMessage};
 use super::namespaces::Identity;
-use super::{bubblewrap, first_process};
+use super::spare::SpareSandboxes;
+use super::{bubblewrap, first_process, seccomp};
 
 /// The `argv[0]` with which the program becomes the zygote.
 pub(in super::super) const ZYGOTE_NAME: &str = "toolgate-zygote";
@@ -64,11 +65,34 @@ fn run_zygote() -> Result<(), Errno> {
     signals::ignore_sigchld();
     // Tells the host that this program is a zygote; a program that doesn't call `zygote_main_if_asked` never answers.
     wire::send(socket.as_fd(), wire::PLACEHOLDER, &[])?;
-    while let Some((plan, end)) = next_request(&socket, &host)? {
-        make_sandbox(&one, plan, end);
+    seccomp::compile_usual();
+    let mut spares = SpareSandboxes::default();
+    loop {
+        match next_request(&socket, &host, spares.are_wanted())? {
+            ZygoteRequest::Sandbox { packed, end, wants_spare } => {
+                spares.are_kept |= wants_spare;
+                serve(&one, &mut spares, packed, end)?;
+            }
+            ZygoteRequest::Nothing => spares.make(&one),
+            ZygoteRequest::HostIsGone => return Ok(()),
+        }
     }
-    Ok(())
 }
+
+/// What the zygote has to do next.
+enum ZygoteRequest {
+    /// To make a sandbox of a plan, which is in a memfd. It gets this end of its socket pair. Then to make a spare one, if that is
+    /// wanted.
+    Sandbox { packed: OwnedFd, end: OwnedFd, wants_spare: bool },
+    /// Nothing, for a while.
+    Nothing,
+    /// To end.
+    HostIsGone,
+}
+
+/// How long nothing was asked for before something is made ahead, so as not to take the processor from a command that has just
+/// started.
+const IDLE: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
 
 /// Moves the socket away from standard input, so that no sandbox inherits it there.
 fn take_socket() -> Result<OwnedFd, Errno> {
@@ -84,28 +108,40 @@ fn take_socket() -> Result<OwnedFd, Errno> {
     Ok(socket)
 }
 
-/// Waits for a plan and the sandbox's end of its socket pair; `None` when the host is gone.
-fn next_request(socket: &OwnedFd, host: &OwnedFd) -> Result<Option<(SandboxPlan, OwnedFd)>, Errno> {
+/// Waits for a plan and the sandbox's end of its socket pair, or, where there is something else to do, only for a while.
+fn next_request(socket: &OwnedFd, host: &OwnedFd, has_other_work: bool) -> Result<ZygoteRequest, Errno> {
     let mut waiting = [PollFd::new(socket, PollFlags::IN), PollFd::new(host, PollFlags::IN)];
-    match poll(&mut waiting, None) {
+    match poll(&mut waiting, has_other_work.then_some(&IDLE)) {
+        Ok(0) => return Ok(ZygoteRequest::Nothing),
         Ok(_) => {}
-        Err(Errno::INTR) => return next_request(socket, host),
+        Err(Errno::INTR) => return next_request(socket, host, has_other_work),
         Err(error) => return Err(error),
     }
     if waiting[1].revents().intersects(PollFlags::IN) {
-        return Ok(None);
+        return Ok(ZygoteRequest::HostIsGone);
     }
-    let Some(received) = wire::receive(socket.as_fd())? else { return Ok(None) };
+    let Some(received) = wire::receive(socket.as_fd())? else { return Ok(ZygoteRequest::HostIsGone) };
+    let wants_spare = received.bytes == wire::AND_A_SPARE;
     let mut descriptors = received.descriptors.into_iter();
-    let (plan, end) = (descriptors.next().ok_or(Errno::BADMSG)?, descriptors.next().ok_or(Errno::BADMSG)?);
-    Ok(Some((wire::from_memfd(plan)?, end)))
+    let (packed, end) = (descriptors.next().ok_or(Errno::BADMSG)?, descriptors.next().ok_or(Errno::BADMSG)?);
+    Ok(ZygoteRequest::Sandbox { packed, end, wants_spare })
+}
+
+/// Makes a sandbox of the one that waits for a plan, or a new one.
+fn serve(one: &OneThread, spares: &mut SpareSandboxes, packed: OwnedFd, end: OwnedFd) -> Result<(), Errno> {
+    let plan = wire::from_memfd(&packed)?;
+    match spares.hand_over(&plan, &packed, &end) {
+        Some(process) => _ = wire::send_message(end.as_fd(), &SandboxMessage::Created, &[process.as_fd()]),
+        None => make_sandbox(one, plan, end),
+    }
+    Ok(())
 }
 
 /// Forks the first process of a sandbox. If that fails, the host is told on the sandbox's socket.
 fn make_sandbox(one: &OneThread, plan: SandboxPlan, end: OwnedFd) {
     let identity = Identity::current();
     match clone3::fork_into(one, namespaces(&plan)) {
-        Ok(ForkResult::Child) => become_sandbox(one, &plan, identity, end),
+        Ok(ForkResult::Child) => end_process(|| become_sandbox(one, &plan, identity, end)),
         Ok(ForkResult::Parent(descriptor)) => {
             let _ = wire::send_message(end.as_fd(), &SandboxMessage::Created, &[descriptor.as_fd()]);
         }
@@ -124,16 +160,18 @@ fn namespaces(plan: &SandboxPlan) -> i32 {
     }
 }
 
-/// Never returns into the zygote's loop, not even by a panic: there must not be two zygotes.
-fn become_sandbox(one: &OneThread, plan: &SandboxPlan, identity: Identity, end: OwnedFd) -> ! {
-    let attempt = std::panic::AssertUnwindSafe(|| {
-        let end = keep_only(end)?;
-        match plan.tier {
-            Tier::Bubblewrap => bubblewrap::run(one, plan, &end),
-            Tier::Namespaces | Tier::Landlock | Tier::Open => first_process::run(one, plan, identity, end),
-        }
-    });
-    let status = match std::panic::catch_unwind(attempt) {
+fn become_sandbox(one: &OneThread, plan: &SandboxPlan, identity: Identity, end: OwnedFd) -> Result<i32, SetupFault> {
+    let end = keep_only(end)?;
+    match plan.tier {
+        Tier::Bubblewrap => bubblewrap::run(one, plan, &end),
+        Tier::Namespaces | Tier::Landlock | Tier::Open => first_process::run(one, plan, identity, end),
+    }
+}
+
+/// Ends this process with the status of what it does. It never returns into the zygote's loop, not even by a panic: there must
+/// not be two zygotes.
+pub(super) fn end_process(work: impl FnOnce() -> Result<i32, SetupFault>) -> ! {
+    let status = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
         Ok(Ok(status)) => status,
         Ok(Err(_)) | Err(_) => 1,
     };
@@ -141,7 +179,7 @@ fn become_sandbox(one: &OneThread, plan: &SandboxPlan, identity: Identity, end: 
 }
 
 /// Moves the socket to its descriptor and closes all others but the standard streams, which are `/dev/null`.
-fn keep_only(end: OwnedFd) -> Result<OwnedFd, SetupFault> {
+pub(super) fn keep_only(end: OwnedFd) -> Result<OwnedFd, SetupFault> {
     descriptors::duplicate_to(end.as_fd(), INNER_SOCKET, true).during(SetupStep::CloseDescriptors)?;
     // The owners of what is closed below are never dropped, because this process doesn't return into the zygote's code.
     std::mem::forget(end);

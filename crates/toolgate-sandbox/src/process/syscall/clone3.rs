@@ -36,6 +36,9 @@ pub(crate) const NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWCGROUP;
 
+/// The namespaces of a sandbox that waits for a plan: with a network, and without mounts of its own yet.
+pub(crate) const SPARE_NAMESPACES: i32 = NAMESPACES & !libc::CLONE_NEWNS | libc::CLONE_NEWNET;
+
 /// Forks this process into new namespaces (`CLONE_NEW*` flags, or 0).
 pub(crate) fn fork_into(_one: &OneThread, namespaces: i32) -> Result<ForkResult, Errno> {
     let mut pidfd: libc::c_int = -1;
@@ -66,7 +69,7 @@ pub(crate) fn fork_into(_one: &OneThread, namespaces: i32) -> Result<ForkResult,
 }
 
 /// Bytes of the stack of a child that shares our memory. Pages that aren't touched cost nothing.
-const STACK_BYTES: usize = 256 << 10;
+pub(super) const STACK_BYTES: usize = 256 << 10;
 
 /// A process that was started by `spawn_vfork`.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::io::Errno;
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::checked;
 
@@ -15,6 +16,12 @@ pub(crate) const NO_DEVICES: u64 = libc::MOUNT_ATTR_NODEV;
 
 const NO_CHANGE: libc::mount_attr = libc::mount_attr { attr_set: 0, attr_clr: 0, propagation: 0, userns_fd: 0 };
 const NOT_RECURSIVE: libc::c_int = 0;
+
+/// Makes a mount namespace for this process, with a copy of every mount that it sees now.
+pub(crate) fn unshare() -> Result<(), Errno> {
+    // SAFETY: the process sees the same files at the same paths, and keeps its memory and descriptors.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS) }
+}
 
 /// Sets attributes on a mount and on all mounts below it.
 pub(crate) fn set(mount: BorrowedFd<'_>, attributes: u64) -> Result<(), Errno> {

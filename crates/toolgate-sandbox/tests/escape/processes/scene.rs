@@ -12,10 +12,10 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use toolgate_contract::LaunchSpec;
 use toolgate_sandbox::process::{
-    Child, ChildExit, HomeDirectory, Profile, ResourceLimits, Sandbox, SandboxError, SandboxOptions, Tier,
+    Child, ChildExit, HomeDirectory, Profile, Readable, ResourceLimits, Sandbox, SandboxError, SandboxOptions, Tier,
 };
 
-use crate::testkit::{SKIPS_FILE, skip};
+use crate::testkit::{SKIPS_FILE, skip, wait_until};
 
 /// Somebody without any rights and without an entry in the list of users. Each test has its own, as the kernel counts some
 /// things by user.
@@ -44,7 +44,8 @@ macro_rules! attack {
 }
 pub(crate) use attack;
 
-/// Runs the attack with each means, and again as an ordinary user if this is root.
+/// Runs the attack with each means, with namespaces in a new sandbox and in a spare one, and again as an ordinary user if this is
+/// root.
 pub(crate) fn as_each_user(module: &str, name: &str, attempt: fn(&Scene)) {
     for tier in [Tier::Namespaces, Tier::Bubblewrap, Tier::Landlock] {
         if tier == Tier::Bubblewrap && !Path::new("/usr/bin/bwrap").exists() {
@@ -53,6 +54,10 @@ pub(crate) fn as_each_user(module: &str, name: &str, attempt: fn(&Scene)) {
         }
         eprintln!("{name} against {} as user {}", tier.name(), user());
         attempt(&Scene::new(tier));
+        if tier == Tier::Namespaces {
+            eprintln!("{name} against a spare sandbox as user {}", user());
+            attempt(&Scene::with_spares());
+        }
     }
     if user() == 0 {
         run_again_as_ordinary_user(module, name);
@@ -102,11 +107,23 @@ pub(crate) struct Scene {
     pub(crate) sandbox: Sandbox,
     /// How its sandbox was made.
     pub(crate) options: SandboxOptions,
+    /// Whether every command gets the zygote's spare sandbox.
+    has_spares: bool,
     directory: TempDir,
 }
 
 impl Scene {
     pub(crate) fn new(tier: Tier) -> Self {
+        Self::with_options(SandboxOptions { tier: Some(tier), ..SandboxOptions::default() }, false)
+    }
+
+    /// A stage on which every command gets a spare sandbox.
+    pub(crate) fn with_spares() -> Self {
+        let tier = Some(Tier::Namespaces);
+        Self::with_options(SandboxOptions { tier, warm: 0, spare_after: 0, ..SandboxOptions::default() }, true)
+    }
+
+    fn with_options(options: SandboxOptions, has_spares: bool) -> Self {
         let place = std::env::var_os(DIRECTORY).unwrap_or_else(|| "/var/tmp".into());
         // Not in /tmp, which is private inside anyway: what is outside has to be hidden or kept by the profile.
         let directory = tempfile::Builder::new().prefix("escape-").tempdir_in(place).unwrap();
@@ -120,10 +137,24 @@ impl Scene {
         }
         fs::write(directory_path.join("home/.gitconfig"), "[user]\n\tname = A\n\temail = a@example.com\n").unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let options =
-            SandboxOptions { program: Some(zygote(&directory_path)), tier: Some(tier), ..SandboxOptions::default() };
+        let options = SandboxOptions { program: Some(zygote(&directory_path)), ..options };
         let sandbox = runtime.block_on(Sandbox::new(options.clone())).unwrap();
-        Self { tier, runtime, sandbox, options, directory }
+        Self { tier: sandbox.tier(), runtime, sandbox, options, has_spares, directory }
+    }
+
+    /// Runs a command, so that the spare sandbox after it has the root of this profile, and waits until there is one.
+    pub(crate) fn wait_for_spare(&self, profile: &Profile) {
+        // Where everything can be read, there is no root that could be made ahead.
+        if !self.has_spares || profile.readable == Readable::Everything {
+            return;
+        }
+        self.runtime.block_on(async {
+            // A profile that can't be enforced is the attack's own matter.
+            let Ok(child) = self.sandbox.launch(profile, &LaunchSpec::program("/bin/true")).await else { return };
+            child.wait().await.unwrap();
+            drop(child);
+            wait_until("a spare sandbox", || !spare_sandboxes(&self.path("zygote")).is_empty());
+        });
     }
 
     /// Whether it has a mount namespace and a PID namespace.
@@ -159,6 +190,7 @@ impl Scene {
     }
 
     pub(crate) fn run(&self, profile: &Profile, spec: &LaunchSpec) -> Result<Outcome, SandboxError> {
+        self.wait_for_spare(profile);
         self.runtime.block_on(async {
             let child = self.sandbox.launch(profile, spec).await?;
             Ok(finish(&child).await)
@@ -166,6 +198,7 @@ impl Scene {
     }
 
     pub(crate) fn start(&self, line: &str) -> Child {
+        self.wait_for_spare(&self.profile());
         self.runtime.block_on(self.sandbox.launch(&self.profile(), &sh(line))).unwrap()
     }
 
@@ -196,6 +229,21 @@ fn zygote(directory: &Path) -> PathBuf {
     let path = directory.join("zygote");
     fs::copy(env!("CARGO_BIN_EXE_toolgate-zygote"), &path).unwrap();
     path
+}
+
+/// The sandboxes that wait for a plan: processes in which a zygote of this program still executes itself, and that have a
+/// companion, but no command.
+pub(crate) fn spare_sandboxes(program: &Path) -> Vec<i32> {
+    let executes_it = |pid: &i32| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|path| path == program);
+    let zygotes = children_of(std::process::id() as i32).into_iter().filter(executes_it);
+    let first_processes = zygotes.flat_map(children_of).filter(executes_it);
+    first_processes.filter(|pid| children_of(*pid).iter().any(executes_it)).collect()
+}
+
+fn children_of(pid: i32) -> Vec<i32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().map(|pid| pid.parse().unwrap()).collect::<Vec<_>>()).collect()
 }
 
 /// A line for the plainest shell, which most machines have.

@@ -38,7 +38,7 @@ pub(super) enum ArgumentTest {
 }
 
 /// What differs between filters.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AllowedCalls {
     /// Whether Unix sockets can be made.
     pub(super) unix_sockets: bool,
