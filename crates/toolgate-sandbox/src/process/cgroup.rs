@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, PidfdFlags, Signal};
 
 /// The name of a cgroup of ours: this prefix, the PID of the host, and a count.
 const NAME_PREFIX: &str = "toolgate-";
@@ -16,6 +16,7 @@ const REMOVE_PAUSE: Duration = Duration::from_millis(2);
 
 /// Files of a cgroup, as in `Documentation/admin-guide/cgroup-v2.rst`.
 const CGROUP_PROCS: &str = "cgroup.procs";
+const CGROUP_KILL: &str = "cgroup.kill";
 const CGROUP_SUBTREE_CONTROL: &str = "cgroup.subtree_control";
 const MEMORY_SWAP_MAX: &str = "memory.swap.max";
 /// The memory limit in cgroup v2.
@@ -88,12 +89,28 @@ fn remove(directory: &Path) {
         if std::fs::remove_dir(directory).is_ok() || !directory.exists() {
             return;
         }
-        let processes = std::fs::read_to_string(directory.join(CGROUP_PROCS)).unwrap_or_default();
-        for process in processes.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)) {
-            // The process may have ended meanwhile.
-            let _ = rustix::process::kill_process(process, Signal::KILL);
+        // The kernel kills them at once, or, in cgroup v1 and before Linux 5.14, we do.
+        if std::fs::write(directory.join(CGROUP_KILL), "1").is_err() {
+            kill_members(members(directory), |process| members(directory).contains(&process));
         }
         std::thread::sleep(REMOVE_PAUSE);
+    }
+}
+
+/// The processes in a cgroup.
+fn members(directory: &Path) -> Vec<Pid> {
+    let processes = std::fs::read_to_string(directory.join(CGROUP_PROCS)).unwrap_or_default();
+    processes.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)).collect()
+}
+
+/// Kills processes by their PIDs. One of them may have ended since the PIDs were read, and another process may have its PID by
+/// now. So each is asked for again after a pidfd of it was opened, which never means another process.
+fn kill_members(processes: Vec<Pid>, is_member: impl Fn(Pid) -> bool) {
+    for process in processes {
+        let Ok(opened) = rustix::process::pidfd_open(process, PidfdFlags::empty()) else { continue };
+        if is_member(process) {
+            let _ = rustix::process::pidfd_send_signal(opened, Signal::KILL);
+        }
     }
 }
 
@@ -169,6 +186,16 @@ mod tests {
 
     fn directories(groups: &str, mounts: &str) -> Vec<String> {
         parents(groups, mounts).into_iter().map(|parent| parent.directory.display().to_string()).collect()
+    }
+
+    #[test]
+    fn whoever_has_the_pid_of_a_former_member_is_not_killed() {
+        let mut other = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let pid = Pid::from_child(&other);
+        kill_members(vec![pid], |_| false);
+        assert_eq!(other.try_wait().unwrap(), None);
+        kill_members(vec![pid], |process| process == pid);
+        assert!(!other.wait().unwrap().success());
     }
 
     #[test]
