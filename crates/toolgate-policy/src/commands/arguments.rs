@@ -175,6 +175,9 @@ impl ArgumentParser<'_> {
         }
         for (at, letter) in text.char_indices().skip(1) {
             let name = format!("-{letter}");
+            if let Some(longer) = self.risky_option_at(&text[at..]) {
+                self.parsed.unclear.push(format!("`{text}` may be the option `{longer}`"));
+            }
             match self.options.role(&name) {
                 Some(role) if role.takes_value() && (!role.optional || !text[at + letter.len_utf8()..].is_empty()) => {
                     let attached = &text[at + letter.len_utf8()..];
@@ -185,6 +188,14 @@ impl ArgumentParser<'_> {
                 None => self.unlisted(&name),
             }
         }
+    }
+
+    /// An option of one dash and several letters that begins here, in a bundle of letters, and does more than read: `-lfout` of
+    /// `zip` is `-lf out`.
+    fn risky_option_at(&self, letters: &str) -> Option<String> {
+        let ends = letters.char_indices().map(|(at, letter)| at + letter.len_utf8()).skip(1);
+        let names = ends.map(|end| format!("-{}", &letters[..end]));
+        names.into_iter().find(|name| self.options.role(name).is_some_and(FlagRole::is_risky))
     }
 
     fn found(&mut self, name: &str, role: FlagRole, attached: Option<String>) {

@@ -48,6 +48,10 @@ fn abbreviations_negations_bundles_option_files_and_splitting_words_are_no_plain
         ("git format-patch --stdout --no-stdout HEAD~1", "allow-confined", "deny"),
         ("xz -t --compr f", "ask", "deny"),
         ("ptx -G a out", "allow-confined", "deny"),
+        ("git config a.json --worktree=never --system", "allow-confined", "deny"),
+        ("git config a.tgz --file src", "allow-confined", "deny"),
+        ("git config --file src a.tgz", "allow", "allow"),
+        ("zip -l -lfout", "allow-confined", "deny"),
         ("[ $x ]", "allow-confined", "deny"),
         ("test $(head -1 f)", "allow-confined", "deny"),
     ]);
