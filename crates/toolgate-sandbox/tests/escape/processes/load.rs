@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use toolgate_contract::ChildProcess;
+use toolgate_contract::{ChildProcess, Streams};
 use toolgate_sandbox::process::ChildExit;
 
 use super::scene::{Scene, attack, finish, sh};
@@ -13,6 +13,10 @@ const AT_A_TIME: usize = 32;
 /// Sandboxes that wait for the next command hold two descriptors each, for four plans at most: what other tests leave lying
 /// around can change a plan.
 const PREPARED: usize = 8;
+/// A zygote holds two descriptors of its spare sandbox.
+const SPARE: usize = 2;
+/// Commands that are launched by threads of their own, so many at a time.
+const THREADS: usize = 8;
 
 attack! {
     fn five_hundred_commands_leave_nothing_behind(scene) {
@@ -21,7 +25,26 @@ attack! {
         let before = (descriptors("self"), descriptors(&zygote));
         round(scene, COMMANDS);
         wait_until("our descriptors are closed", || descriptors("self") <= before.0 + PREPARED);
-        wait_until("the zygote's descriptors are closed", || descriptors(&zygote) <= before.1);
+        wait_until("the zygote's descriptors are closed", || descriptors(&zygote) <= before.1 + SPARE);
+    }
+}
+
+attack! {
+    /// A parent-death signal comes when the thread ends that forked, so none may come from threads of the host.
+    fn commands_outlive_the_threads_that_launched_them(scene) {
+        let (profile, handle) = (scene.profile(), scene.runtime.handle());
+        for _ in 0..COMMANDS / THREADS / 4 {
+            let children = std::thread::scope(|scope| {
+                let launch = || handle.block_on(scene.sandbox.launch(&profile, &sh("read line; echo $line").streams(Streams::Input)));
+                let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(launch)).collect();
+                threads.into_iter().map(|thread| thread.join().unwrap().unwrap()).collect::<Vec<_>>()
+            });
+            for child in children {
+                handle.block_on(child.write(b"still here\n")).unwrap();
+                let outcome = handle.block_on(finish(&child));
+                assert_eq!((outcome.output.as_str(), outcome.ended), ("still here\n", ChildExit::Code(0)), "{outcome:?}");
+            }
+        }
     }
 }
 
