@@ -131,14 +131,15 @@ pub(crate) fn meets_shared_file(before: &Tree, wanted: &TreeDiff) -> bool {
     wanted.iter().any(|(path, (_, after))| after.is_some() && is_shared(path))
 }
 
-/// Compares what a command did with what the reply says and with what it would have done without Toolgate. Gives what
-/// was quarantined.
+/// Compares what a command did with what the reply says and with what it would have done without Toolgate. `touched` are
+/// directories that only have another time, which settling staged changes keeps and names. Gives what was quarantined.
 pub(crate) fn check_settled(
     reply: &Reply,
     settled: &Settled,
     before: &Tree,
     after: &Tree,
     wanted: &TreeDiff,
+    touched: &BTreeSet<TreePath>,
 ) -> Result<Vec<QuarantinedNode>, Violation> {
     let changed = diff(before, after);
     let names = Names::of(before.keys().chain(after.keys()).chain(wanted.keys()));
@@ -152,7 +153,7 @@ pub(crate) fn check_settled(
             reply.raw
         );
     }
-    check_named(reply, settled, &changed, &names)?;
+    check_named(reply, settled, &changed, touched, &names)?;
     let mut quarantined = Vec::new();
     for (written, _) in &settled.quarantined {
         let path = names.find(written).cloned();
@@ -196,20 +197,26 @@ fn is_made_again(path: &TreePath, changed: &TreeDiff, wanted: &TreeDiff) -> bool
 }
 
 /// Every change is named with the right sign, and nothing else is.
-fn check_named(reply: &Reply, settled: &Settled, changed: &TreeDiff, names: &Names<'_>) -> Result<(), Violation> {
+fn check_named(
+    reply: &Reply,
+    settled: &Settled,
+    changed: &TreeDiff,
+    touched: &BTreeSet<TreePath>,
+    names: &Names<'_>,
+) -> Result<(), Violation> {
     hold!(
-        settled.count == changed.len(),
+        settled.count == changed.len() + touched.len(),
         ReplyIsTrue,
         "A reply counts other changes than there are: {} instead of {}, {:?}; {}",
         settled.count,
-        changed.len(),
-        changed.keys(),
+        changed.len() + touched.len(),
+        changed.keys().chain(touched).collect::<Vec<_>>(),
         reply.raw
     );
     let said: BTreeMap<TreePath, char> =
         settled.paths.iter().filter_map(|(sign, written)| Some((names.find(written)?.clone(), *sign))).collect();
     for (path, sign) in &said {
-        let is = changed.get(path).map(sign_of);
+        let is = changed.get(path).map(sign_of).or(touched.contains(path).then_some('~'));
         hold!(
             is == Some(*sign),
             ReplyIsTrue,
@@ -218,7 +225,8 @@ fn check_named(reply: &Reply, settled: &Settled, changed: &TreeDiff, names: &Nam
         );
     }
     let is_folded = |path: &TreePath| settled.folded.iter().any(|directory| directory.holds(path));
-    let unsaid: BTreeSet<_> = changed.keys().filter(|path| !said.contains_key(*path) && !is_folded(path)).collect();
+    let unsaid: BTreeSet<_> =
+        changed.keys().chain(touched).filter(|path| !said.contains_key(*path) && !is_folded(path)).collect();
     hold!(
         unsaid.is_empty() || settled.is_cut,
         ReplyIsTrue,

@@ -1,6 +1,6 @@
 //! What a workspace holds, as a map from path to node, read from the disk. Toolgate's own state is left out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
@@ -13,6 +13,9 @@ use crate::tree_path::TreePath;
 
 /// Where Toolgate keeps its state.
 pub(crate) const STATE: &[u8] = b".toolgate";
+
+/// The time that the mutation `Touch` gives, in seconds since 1970.
+const TOUCHED: i64 = 981_173_106;
 
 /// Everything in a workspace, by path.
 pub(crate) type Tree = BTreeMap<TreePath, Node>;
@@ -29,6 +32,8 @@ pub(crate) struct Node {
     pub(crate) written: WriteTime,
     /// The first path of the same inode, if that is another one.
     pub(crate) hard_link_to: Option<TreePath>,
+    /// Whether it is a directory with the time that `touch` gives here. Any other time says nothing: each new entry sets it.
+    pub(crate) is_touched: bool,
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -105,11 +110,11 @@ impl Node {
     /// A file that is written at this moment or later.
     pub(crate) fn file(bytes: &[u8], mode: u32, since: i128) -> Self {
         let written = WriteTime::Since(since);
-        Self { kind: Kind::File(Content::of(bytes)), mode, written, hard_link_to: None }
+        Self { kind: Kind::File(Content::of(bytes)), mode, written, hard_link_to: None, is_touched: false }
     }
 
     pub(crate) fn directory(mode: u32) -> Self {
-        Self { kind: Kind::Directory, mode, written: WriteTime::Untold, hard_link_to: None }
+        Self { kind: Kind::Directory, mode, written: WriteTime::Untold, hard_link_to: None, is_touched: false }
     }
 
     pub(crate) fn is_directory(&self) -> bool {
@@ -195,7 +200,8 @@ fn scan_into(directory: BorrowedFd<'_>, at: &TreePath, tree: &mut Tree, inodes: 
         {
             scan_into(opened.as_fd(), &path, tree, inodes);
         }
-        tree.insert(path, Node { kind, mode, written, hard_link_to });
+        let is_touched = kind == Kind::Directory && stat.st_mtime == TOUCHED;
+        tree.insert(path, Node { kind, mode, written, hard_link_to, is_touched });
     }
 }
 
@@ -220,6 +226,15 @@ pub(crate) fn diff(before: &Tree, after: &Tree) -> TreeDiff {
         .filter(|path| !Node::same(before.get(*path), after.get(*path)))
         .map(|path| (path.clone(), (before.get(path).cloned(), after.get(path).cloned())))
         .collect()
+}
+
+/// Directories that were given the time of `touch`, and nothing else: no difference of two trees.
+pub(crate) fn touched_directories(before: &Tree, after: &Tree) -> BTreeSet<TreePath> {
+    let is_new = |(path, now): &(&TreePath, &Node)| {
+        let was = before.get(*path);
+        now.is_touched && was.is_some_and(|was| !was.is_touched) && Node::same(was, Some(now))
+    };
+    after.iter().filter(is_new).map(|(path, _)| path.clone()).collect()
 }
 
 /// The bytes of a file of the workspace; none if it isn't one.

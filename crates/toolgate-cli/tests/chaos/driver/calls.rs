@@ -1,5 +1,7 @@
 //! Calls that end with their reply: file tools, commands, rehearsals and their commits, and a person's own scripts.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::{CallFacts, Driver, server_index};
@@ -168,7 +170,12 @@ impl Driver {
             );
             return Ok(());
         };
-        let quarantined = check_settled(&reply, &settled, &before, &after, &wanted)?;
+        // In place, the time of a directory alone is no change.
+        let touched = match self.is_in_place(how) {
+            true => BTreeSet::new(),
+            false => tree::touched_directories(&before, &after),
+        };
+        let quarantined = check_settled(&reply, &settled, &before, &after, &wanted, &touched)?;
         self.check_quarantine(&reply.call, &quarantined)?;
         self.remember(id, by, &reply, &changed, quarantined);
         self.count("shell");
@@ -251,16 +258,18 @@ impl Driver {
             return Ok(());
         }
         self.calls.entry(of).and_modify(|facts| facts.rehearsal = None);
+        let touched = tree::touched_directories(&before, &after);
         let said = crate::reply::Settled {
-            count: changed.len(),
+            count: changed.len() + touched.len(),
             is_cut: true,
             quarantined: crate::reply::pairs(&reply.payload["kept_aside"]),
             ..Default::default()
         };
-        let quarantined = check_settled(&reply, &said, &before, &after, &wanted)?;
+        let quarantined = check_settled(&reply, &said, &before, &after, &wanted, &touched)?;
         let names = crate::reply::Names::of(before.keys().chain(after.keys()));
         let named = names.find_all(&texts(&reply.payload["committed"]));
-        let is_named = changed.keys().all(|path| named.contains(path)) && named.len() == changed.len();
+        let is_named = changed.keys().chain(&touched).all(|path| named.contains(path))
+            && named.len() == changed.len() + touched.len();
         hold!(is_named, ReplyIsTrue, "A commit doesn't name what changed: {changed:?}; {}", reply.raw);
         self.remember(id, by, &reply, &changed, quarantined);
         self.count("commit");

@@ -160,7 +160,8 @@ impl Driver {
         let settled = reply.settled().unwrap_or_default();
         match command.is_in_place {
             false => {
-                let quarantined = check_settled(&reply, &settled, &before, &after, &command.wanted)?;
+                let touched = tree::touched_directories(&before, &after);
+                let quarantined = check_settled(&reply, &settled, &before, &after, &command.wanted, &touched)?;
                 self.check_quarantine(&command.call, &quarantined)?;
                 self.calls.entry(of).and_modify(|facts| facts.quarantined = quarantined);
             }
