@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use toolgate_contract::{Call, CancellationToken, SystemClock};
-use toolgate_dialects::{DefinitionFormat, Dialect, DialectSet, definition, dialect};
+use toolgate_dialects::{DefinitionFormat, Dialect, DialectMemory, DialectSet, definition, dialect};
 use toolgate_runtime::Session;
 use toolgate_testkit::{TestWorkspace, median};
 use toolgate_workspace::DialectSession;
@@ -64,8 +64,12 @@ async fn measure(world: &TestWorkspace, name: &str, tool: &str, path: &str) -> (
     let native = DialectSession::new(DialectSet::default(), world.path());
     let mapped = DialectSession::new(name.parse().unwrap(), world.path());
     let absolute = world.path().join("file.rs").display().to_string();
-    let native_call = || Call::new("read", json!({ "path": "file.rs" }), &SystemClock);
-    let mapped_call = || Call::new(tool, json!({ path: absolute }), &SystemClock);
+    let args = json!({ path: absolute });
+    // The native call that the mapped one becomes, so that the difference is what the mapping costs.
+    let memory = DialectMemory::new(world.path().display().to_string());
+    let entered = dialect(name).unwrap().enter(tool, &args, &memory).unwrap().native;
+    let native_call = || Call::new(entered.tool, entered.args.clone(), &SystemClock);
+    let mapped_call = || Call::new(tool, args.clone(), &SystemClock);
     let (mut native_times, mut mapped_times) = (Vec::new(), Vec::new());
     for round in 0..=ROUNDS {
         let native_time = time(world, &session, &native, native_call).await;

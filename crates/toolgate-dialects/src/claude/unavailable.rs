@@ -5,7 +5,6 @@ const NO_WORKTREES: &str = "all work happens in this workspace, and any change o
 const NO_PLAN_MODE: &str = "there is no plan mode; policy decides what may be changed.";
 const NO_MCP: &str = "resources of MCP servers aren't offered.";
 const NO_SEARCH: &str = "there is no web search; fetch an address with WebFetch.";
-const NO_NOTEBOOKS: &str = "there are no notebook tools; a notebook is a JSON file.";
 const NO_LSP: &str = "no language server is asked; search with Grep.";
 
 pub(super) const UNAVAILABLE: &[(&str, &str)] = &[
@@ -19,7 +18,6 @@ pub(super) const UNAVAILABLE: &[(&str, &str)] = &[
     ("LSP", NO_LSP),
     ("ListMcpResourcesTool", NO_MCP),
     ("Monitor", "start the command in the background, and read what it has printed."),
-    ("NotebookEdit", NO_NOTEBOOKS),
     ("ReadMcpResourceTool", NO_MCP),
     ("ReportFindings", "say what you found in your answer."),
     ("ScheduleWakeup", NO_SCHEDULE),
@@ -33,8 +31,6 @@ pub(super) const UNAVAILABLE_2_0: &[(&str, &str)] = &[
     ("ExitPlanMode", NO_PLAN_MODE),
     ("LSP", NO_LSP),
     ("ListMcpResourcesTool", NO_MCP),
-    ("NotebookEdit", NO_NOTEBOOKS),
-    ("NotebookRead", NO_NOTEBOOKS),
     ("ReadMcpResourceTool", NO_MCP),
     ("SlashCommand", "there are no slash commands; load a skill with Skill."),
     ("WebSearch", NO_SEARCH),

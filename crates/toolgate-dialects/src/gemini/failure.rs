@@ -35,6 +35,9 @@ fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
     let path = || ["file_path", "dir_path"].map(|name| failed.text(name)).concat();
     let absolute = || failed.memory.absolute(&failed.memory.native(&path()));
     match error.code {
+        ErrorCode::NotFound if failed.tool == "list_directory" => {
+            format!("Error listing directory: ENOENT: no such directory '{}'", absolute())
+        }
         ErrorCode::NotFound if !path().is_empty() => format!("File not found: {}", absolute()),
         ErrorCode::NotAFile => format!("Path is a directory, not a file: {}", absolute()),
         ErrorCode::PathOutsideWorkspace if !path().is_empty() => format!(
@@ -51,8 +54,8 @@ fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
             format!("Could not find an exact match for 'old_string' in '{}'. {message}{copied}", path())
         }
         ErrorCode::AmbiguousMatch => format!(
-            "Failed to edit, Expected 1 occurrence but found {} for old_string in file: {}. To replace all of them, set \
-             'allow_multiple' to true. {message}",
+            "Failed to edit, Expected 1 occurrence but found {} for old_string in file: {}. If you intended to replace all of them, \
+             set 'allow_multiple' to true. {message}",
             places(error),
             path()
         ),

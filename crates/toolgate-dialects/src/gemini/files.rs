@@ -30,7 +30,9 @@ pub(super) fn leave_read(returned: &mut Returned<'_>) -> ShownResult {
     if !returned.field("image").is_null() {
         return ShownResult::ok("Binary content provided (1 item(s)).");
     }
-    let (content, first, last) = (returned.text("content"), returned.number("start_line"), returned.number("end_line"));
+    let (first, last) = (returned.number("start_line"), returned.number("end_line"));
+    // This client shows line ends as newlines.
+    let content = returned.text("content").replace("\r\n", "\n");
     let is_end = !returned.is("has_more");
     if is_end && first <= 1 {
         return ShownResult::ok(content);
@@ -40,12 +42,12 @@ pub(super) fn leave_read(returned: &mut Returned<'_>) -> ShownResult {
     let total = returned.number("total_lines") + more_line;
     let next = match is_end {
         true => "This is the end of the file.".to_owned(),
-        false => format!("To read on, use start_line: {}.", last + 1),
+        false => format!("To read more of the file, use start_line: {}.", last + 1),
     };
     ShownResult::ok(format!(
         "\nIMPORTANT: The file content has been truncated.\nStatus: Showing lines {first}-{last} of {total} total lines.\n\
          Action: {next}\n\n--- FILE CONTENT (truncated) ---\n{}",
-        content.strip_suffix('\n').unwrap_or(content)
+        content.strip_suffix('\n').unwrap_or(&content)
     ))
 }
 
@@ -173,9 +175,8 @@ pub(super) fn leave_replace(returned: &mut Returned<'_>) -> ShownResult {
     }
     let count = returned.number("replacements");
     let note = returned.text("note");
-    let note = if note.is_empty() { String::new() } else { format!("\n{note}") };
     ShownResult::ok(format!(
-        "Successfully modified file: {} ({count} replacements). Here is the updated code:\n{}{note}",
+        "Successfully modified file: {} ({count} replacements). Here is the updated code:\n{}\n{note}",
         path(returned),
         changed_lines(returned.text("diff"))
     ))
@@ -195,9 +196,9 @@ pub(super) fn leave_write(returned: &mut Returned<'_>) -> ShownResult {
     let (path, code) = (path(returned), changed_lines(returned.text("diff")));
     ShownResult::ok(match returned.text("operation") {
         "created" => {
-            format!("Successfully created and wrote to new file: {path}. Here is the updated code:\n{code}")
+            format!("Successfully created and wrote to new file: {path}. Here is the updated code:\n{code}\n")
         }
-        _ => format!("Successfully overwrote file: {path}. Here is the updated code:\n{code}"),
+        _ => format!("Successfully overwrote file: {path}. Here is the updated code:\n{code}\n"),
     })
 }
 

@@ -28,7 +28,7 @@ pub(super) fn leave_bash(returned: &mut Returned<'_>) -> ShownResult {
     let output = without_tags(&both_streams(returned), &[METADATA]);
     let output = match (returned.artifact(), output.trim().is_empty()) {
         (Some(artifact), _) => {
-            format!("...output truncated...\n\nFull output saved to: the artifact {artifact}\n\n{output}")
+            format!("...output truncated...\n\nFull output saved to: {artifact}\n\n{output}")
         }
         (None, true) => "(no output)".to_owned(),
         (None, false) => output,

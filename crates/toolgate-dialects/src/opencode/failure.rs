@@ -16,7 +16,7 @@ pub(super) fn failure(failed: &FailedCall<'_>) -> ShownResult {
         EnterFault::Arguments(faults) => {
             let lines: Vec<String> = faults.iter().map(fault).collect();
             format!(
-                "The {tool} tool was called with invalid arguments: SchemaError({}).\nCorrect the arguments and call it again.",
+                "The {tool} tool was called with invalid arguments: SchemaError({}).\nPlease rewrite the input so that it fits.",
                 lines.join("\n")
             )
         }

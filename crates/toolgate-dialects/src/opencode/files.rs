@@ -46,8 +46,8 @@ pub(super) fn leave_read(returned: &mut Returned<'_>) -> ShownResult {
     }
     let (first, last) = (returned.number("start_line"), returned.number("end_line"));
     let lines = match content.strip_suffix('\n').unwrap_or(content) {
-        "" if total == 0 => String::new(),
-        text => numbered(text, first, &|number, line| format!("{number}: {line}")) + "\n",
+        "" if total == 0 => "\n".to_owned(),
+        text => numbered(text, first, &|number, line| format!("{number}: {}", line.trim_end_matches('\r'))) + "\n",
     };
     let end = match returned.is("has_more") {
         true => format!("(Showing lines {first}-{last} of {total}. Use offset={} to continue.)", last + 1),
