@@ -64,3 +64,40 @@ pub static DIALECTS: &[&Dialect] =
 pub fn dialect(name: &str) -> Option<&'static Dialect> {
     DIALECTS.iter().copied().find(|dialect| dialect.name == name)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn commands_of_clients_that_wait_are_waited_for_until_their_time_limit() {
+        for (dialect, tool, args) in [
+            (&CLAUDE, "Bash", json!({ "command": "make" })),
+            (&CLAUDE_2_0, "Bash", json!({ "command": "make" })),
+            (&CODEX_2026_01, "shell", json!({ "command": ["make"] })),
+            (&CODEX_2026_01, "shell_command", json!({ "command": "make" })),
+            (&GEMINI, "run_shell_command", json!({ "command": "make" })),
+            (&OPENCODE, "bash", json!({ "command": "make" })),
+            (&CLUDE, "run_terminal_cmd", json!({ "command": "make", "is_background": false })),
+            (&CODER, "bash", json!({ "command": "make" })),
+            (&AUTONOUS, "bash", json!({ "cmd": "make" })),
+        ] {
+            let entered = dialect.enter(tool, &args, &DialectMemory::default()).unwrap();
+            assert_eq!(entered.native.args["yield_ms"], shell::MOST_WAIT_MS, "{} {tool}", dialect.name);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_not_offered_and_says_why() {
+        for dialect in DIALECTS {
+            for (index, (name, reason)) in dialect.unavailable.iter().enumerate() {
+                assert!(dialect.tool(name).is_none(), "{}: {name} is offered", dialect.name);
+                assert!(reason.ends_with('.') && reason.len() > 10, "{}: {name}: {reason}", dialect.name);
+                let twice = dialect.unavailable[..index].iter().any(|(other, _)| other == name);
+                assert!(!twice, "{}: {name} is listed twice", dialect.name);
+            }
+        }
+    }
+}
