@@ -30,7 +30,7 @@ pub struct Dialect {
     /// How it says that a call failed.
     pub failure: fn(&FailedCall<'_>) -> ShownResult,
     /// How it writes the record of a run, if it has a form of its own for that.
-    pub record: Option<fn(&[Event]) -> Vec<Value>>,
+    pub record: Option<WriteRecord>,
 }
 
 /// How the results of a dialect are written.
@@ -77,6 +77,8 @@ impl DialectTool {
     }
 }
 
+/// Writes the events of a run in a form of its own, one value a line.
+pub type WriteRecord = fn(&[Event]) -> Vec<Value>;
 /// Makes the native call of a tool.
 pub type EnterTool = fn(&Arguments, &DialectMemory) -> Result<NativeCall, EnterFault>;
 /// Says what came of a tool's call.

@@ -44,7 +44,7 @@ pub use codex::{CODEX, CODEX_2026_01};
 pub use definitions::{DefinitionFormat, definition};
 pub use dialect::{
     Answered, AskedCall, Dialect, DialectTool, EnterFault, EnterTool, EnteredCall, FailedCall, LeaveTool, NativeCall,
-    NextCall, ResultFormat, Returned, ShownResult,
+    NextCall, ResultFormat, Returned, ShownResult, WriteRecord,
 };
 pub use dialect_set::{DialectSet, DialectSetError, NATIVE};
 pub use dialect_state::{DialectState, SpokenCall, asked_id, step_id};

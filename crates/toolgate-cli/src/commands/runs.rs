@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde_json::json;
 use toolgate_contract::{Event, counted};
-use toolgate_dialects::{DIALECTS, dialect};
+use toolgate_dialects::{DIALECTS, WriteRecord, dialect};
 use toolgate_journal::{
     CallRow, EventStore, RunFilter, RunRow, StateDirectory, catch_up, export, list_runs, read_events, read_tree,
     reindex,
@@ -94,7 +94,7 @@ enum RunsVerb {
 }
 
 /// How a dialect writes the record.
-fn record_form(name: &str) -> Result<fn(&[Event]) -> Vec<serde_json::Value>> {
+fn record_form(name: &str) -> Result<WriteRecord> {
     let known = || DIALECTS.iter().filter(|dialect| dialect.record.is_some()).map(|dialect| dialect.name);
     dialect(name).and_then(|dialect| dialect.record).with_context(|| {
         let known: Vec<&str> = known().collect();
