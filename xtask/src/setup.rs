@@ -46,6 +46,10 @@ const PACKAGES: &[Package] = &[
     Package { command: "promtool", apt: "prometheus", why: "it checks the metrics of the HTTP server" },
     // Debian keeps the server's own programs off the search path; this one comes along with them.
     Package { command: "pg_lsclusters", apt: "postgresql", why: "tests make servers for the store of many hosts" },
+    Package { command: "setfattr", apt: "attr", why: "commands that are compared inside and outside of the sandbox" },
+    Package { command: "rsync", apt: "rsync", why: "commands that are compared inside and outside of the sandbox" },
+    Package { command: "inotifywait", apt: "inotify-tools", why: "commands that are compared inside and outside" },
+    Package { command: "ping", apt: "iputils-ping", why: "commands that are compared inside and outside" },
 ];
 
 /// A Cargo subcommand that tests use, built from source at one exact version.
