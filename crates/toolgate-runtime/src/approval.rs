@@ -31,7 +31,7 @@ pub struct ApprovalRequest {
     pub effects: Vec<Effect>,
     /// The skill that the call uses, such as the one whose script it runs.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub skill: Option<SkillOrigin>,
+    pub skill: Option<Box<SkillOrigin>>,
     /// For a change: the unified diff.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub preview: Option<String>,

@@ -119,7 +119,7 @@ impl<'a> Judged<'a> {
             justification: record.call.justification.as_ref().map(|words| record.clean(words)),
             args: record.shown_args.clone(),
             effects: self.shown_effects(),
-            skill,
+            skill: skill.map(Box::new),
             preview,
             scopes: approval_options(record, may_be_standing(&self.verdict.asks), asked),
             replay: replay.command(&record.call, &record.effects, &record.wider, &record.shown_args, record.session)?,
