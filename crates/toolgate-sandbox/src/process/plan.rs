@@ -66,14 +66,13 @@ pub(super) struct RootPlan {
 }
 
 impl SandboxPlan {
-    /// The root of this sandbox, if it can be made before anything of the machine is mounted in it: if no tmpfs is inside of what
-    /// can be read, or the other way round.
+    /// The root of this sandbox, if it can be made before anything of the machine is mounted in it: if nothing that it has of its
+    /// own is inside of what can be read, or the other way round.
     pub(super) fn separate_root(&self) -> Option<RootPlan> {
         let only = self.only.as_ref()?;
-        let overlaps = |tmpfs: &TmpfsMount| {
-            only.iter().any(|place| is_inside(&tmpfs.path, &place.path) || is_inside(&place.path, &tmpfs.path))
-        };
-        (!self.tmpfs_mounts.iter().any(overlaps)).then(|| RootPlan {
+        let own = [c"/dev", c"/proc"].into_iter().chain(self.tmpfs_mounts.iter().map(|tmpfs| tmpfs.path.as_c_str()));
+        let overlaps = |own: &CStr| only.iter().any(|place| is_inside(own, &place.path) || is_inside(&place.path, own));
+        (!own.into_iter().any(overlaps)).then(|| RootPlan {
             only: only.clone(),
             links: self.links.clone(),
             tmpfs_mounts: self.tmpfs_mounts.clone(),
@@ -170,4 +169,33 @@ pub(super) struct ExecRequest {
     pub(super) working_directory: CString,
     /// The size of its terminal, if it has one.
     pub(super) terminal: Option<TerminalSize>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::planning::plan_unconfined;
+    use super::super::profile::Profile;
+    use super::*;
+
+    /// What can be read hides or is hidden by what a sandbox has of its own, in an order that only a root made at once keeps.
+    #[test]
+    fn a_root_is_made_ahead_only_where_nothing_overlaps() {
+        let c_string = |path: &str| CString::new(path).unwrap();
+        for (only, expected) in [
+            (&["/usr", "/etc", "/srv/home-of-others"][..], true),
+            (&["/usr", "/srv/home"], false),
+            (&["/usr", "/srv"], false),
+            (&["/usr", "/srv/home/me"], false),
+            (&["/usr", "/dev/shm"], false),
+            (&["/proc/sys"], false),
+            (&["/"], false),
+        ] {
+            let mut plan = plan_unconfined(&Profile::for_workspace("/w".as_ref(), None));
+            let place = |path: &&str| PinnedPath { path: c_string(path), device: 0, inode: 0, directory: true };
+            plan.only = Some(only.iter().map(place).collect());
+            plan.tmpfs_mounts = vec![TmpfsMount { path: c_string("/srv/home"), writable: true, shared: false }];
+            assert_eq!(plan.separate_root().is_some(), expected, "{only:?}");
+        }
+        assert_eq!(plan_unconfined(&Profile::for_workspace("/w".as_ref(), None)).separate_root(), None);
+    }
 }
