@@ -11,7 +11,7 @@ use toolgate_contract::{
 };
 use toolgate_journal::{ChangeIntent, ChangeLock};
 
-use crate::change_log::ChangeLog;
+use crate::change_log::{ChangeLog, with_closed_directories};
 use crate::workspace_changes::WorkspaceChanges;
 use toolgate_contract::EventOrigin;
 use toolgate_journal::Recorder;
@@ -139,7 +139,7 @@ impl ChangeApplier {
         let written = files.write_changes(&changes, source, &id);
         if let Err(error) = written.and_then(|()| change_log.tell_commands(&id, &changes, files)) {
             // What the source gave away it gets back: only the workspace forgets it.
-            take_back(&changes, source, files)?;
+            with_closed_directories(&changes, files, || take_back(&changes, source, files))?;
             // The intent is still recorded: a partial change is reverted as after a crash.
             change_log.revert_unfinished(&turn, files, None)?;
             changes.iter().for_each(|change| source.reverted(change, files));

@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use jiff::Timestamp;
 use toolgate_contract::{
     Change, ErrorCode, FileState, Files, HiddenPaths, NamedChanges, QuarantinedPath, StagedChanges, ToolError,
-    UnreadableChange,
+    UnreadableChange, WorkspacePath,
 };
 use toolgate_journal::{
     BlobStore, CallQuarantine, ChangeLock, ChangeNotice, NoticeKind, PlaceFile, RunOptions, SnapshotStore,
@@ -131,7 +131,12 @@ impl ChangeLog {
         if told <= in_process.saturating_sub(usize::from(snapshot.is_some())) {
             return Ok(());
         }
-        for change in &notice.changes {
+        with_closed_directories(&notice.changes, files, || self.store_new_contents(&notice.changes, files))
+    }
+
+    /// Stores what a change left, for commands of other processes.
+    fn store_new_contents(&self, changes: &[Change], files: &dyn Files) -> Result<(), ToolError> {
+        for change in changes {
             match &change.after {
                 Some(after) if after.is_link() => {
                     let link = files.content(&change.place, u64::MAX).ok().flatten();
@@ -293,6 +298,28 @@ fn names_replaced(changes: &[Change], files: &dyn Files) -> Result<HashMap<u64, 
         }
     }
     Ok(names)
+}
+
+/// Does something with the files of a change, once more if it fails: a change may close a directory to its owner, who can open it
+/// for that long.
+pub(crate) fn with_closed_directories<T>(
+    changes: &[Change],
+    files: &dyn Files,
+    act: impl Fn() -> Result<T, ToolError>,
+) -> Result<T, ToolError> {
+    let done = act();
+    let is_closed = |state: &FileState| state.is_directory() && state.permissions() & 0o700 != 0o700;
+    let closed = changes.iter().filter(|change| done.is_err() && change.after.as_ref().is_some_and(is_closed));
+    // Outermost first.
+    let directories: BTreeSet<&WorkspacePath> = closed.map(|change| &change.place).collect();
+    let opened: Vec<&WorkspacePath> =
+        directories.into_iter().filter(|directory| files.suspend_mode(directory).is_ok()).collect();
+    if opened.is_empty() {
+        return done;
+    }
+    let again = act();
+    opened.iter().rev().for_each(|directory| files.restore_mode(directory));
+    again
 }
 
 /// Adds a change to the quarantine of a call.

@@ -172,6 +172,29 @@ fn commands_start_while_another_one_in_place_keeps_its_owner_out_of_a_directory(
     assert_eq!((server.end(), mode(&world.workspace().join("dir"))), (0, 0o640));
 }
 
+/// What a change left is stored for a command in place of another process, also where the change closed the directory.
+#[test]
+fn a_command_closes_a_directory_beside_one_in_place_of_another_process() {
+    let waits = "touch begun; until [ -e end ]; do sleep 0.02; done";
+    let world = World::new().file("dir/f", "1\n").file("waits.sh", waits);
+    let program = world.program_of_ordinary_user();
+    let mut server = client::connect(program(), &["--preset", "full"], false, json!({}));
+    server.initialize();
+    let started = server.call("shell", json!({ "command": "sh waits.sh", "background": true }));
+    let process = started["structuredContent"]["process"].clone();
+    wait_until("the command runs", || world.workspace().join("begun").exists());
+    let run = |args: &[&str]| Said::from(program().args(args).output().unwrap());
+    let reply = shell(&run, "echo 2 > dir/f; chmod 444 dir");
+    assert_eq!(reply["payload"]["changes"]["paths"], json!(["~dir", "~dir/f"]), "{reply}");
+    assert_eq!((world.read("dir/f").as_str(), mode(&world.workspace().join("dir"))), ("2\n", 0o444));
+    undo_last(&run);
+    assert_eq!((world.read("dir/f").as_str(), mode(&world.workspace().join("dir"))), ("1\n", 0o755));
+    world.put(&world.workspace().join("end"), "");
+    let wait = json!({ "action": "wait", "process": process, "timeout_ms": 300_000 });
+    wait_until("the command ends", || server.call("process", wait.clone())["structuredContent"]["running"] == false);
+    assert_eq!(server.end(), 0);
+}
+
 #[test]
 fn a_closed_file_that_a_command_opens_and_changes_in_place_comes_back() {
     let world = World::new().file("closed", "old\n");

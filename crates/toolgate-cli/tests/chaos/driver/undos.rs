@@ -77,11 +77,13 @@ impl Driver {
         };
         let reply = Reply::of_program(raw, &self.world.state("runs"));
         let (setting, history) = (self.world.setting, &self.history);
+        // What a person did beside a command in place counts as the command's.
+        let is_ambiguous = changed.keys().all(|path| history.of(path).iter().any(|change| change.is_ambiguous));
         let mut first_fault = None;
         for call in self.calls.values().rev().map(|facts| BTreeSet::from([facts.call.clone()])) {
             let check =
                 UndoCheck { setting, history, calls: &call, reply: &reply, before: &before, after: &after }.check();
-            let is_it = check.is_ok() && !history.changed_by(&call).is_empty();
+            let is_it = check.is_ok() && (is_ambiguous || !history.changed_by(&call).is_empty());
             if is_it || changed.is_empty() && check.is_ok() {
                 first_fault = None;
                 break;
