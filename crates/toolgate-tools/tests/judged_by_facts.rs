@@ -234,7 +234,7 @@ async fn the_address_of_a_remote_that_was_approved_is_written_and_no_other_is() 
         ("git remote set-url origin https://approved.example/a.git && sh set.sh".into(), true, vec![]),
     ] {
         let world = with_remotes();
-        world.file("set.sh", &set_url).file("nested.sh", &format!("cd nested && {set_url}"));
+        world.file("set.sh", &set_url).file("nested.sh", format!("cd nested && {set_url}"));
         let (session, approver) = answered(&world, ApprovalScope::Call);
         let reply = payload(shell(&world, &session, &command).await);
         let asked = approver.asked();
