@@ -184,6 +184,6 @@ mod tests {
         let text = as_text(&cut);
         assert!(text.contains(r#"artifact {"id":"art_1"}"#) && text.contains("***REDACTED***"), "{text}");
         let huge = as_text(&reply(Some(json!({ "content": "é".repeat(MAX_REPLY_BYTES) })), None));
-        assert!(huge.len() < MAX_REPLY_BYTES + 100 && huge.contains("more bytes are not shown"));
+        assert!(huge.len() < MAX_REPLY_BYTES + 100 && huge.contains(" more bytes]"));
     }
 }

@@ -64,11 +64,16 @@ const TOOL_FIELDS: [FieldRow; 8] = [
 ];
 
 /// The fields of an MCP server.
-const SERVER_FIELDS: [FieldRow; 9] = [
+const SERVER_FIELDS: [FieldRow; 10] = [
     ("command", "list of strings", "The program and its arguments, without a shell. Required."),
     ("env", "table of strings", "Variables that it has, as they are."),
     ("secrets", "table of strings", "Variables that it has, each as `env:NAME` or `file:/PATH`, where its value is."),
     ("workspace", "`\"read\"`, `\"write\"`", "What it may do in the workspace. `\"read\"` if left out."),
+    (
+        "directory",
+        "`\"home\"`, `\"workspace\"`",
+        "Where it starts. Its own home if left out: in the workspace, many programs load what a repository has.",
+    ),
     (
         "roots",
         "list of strings",

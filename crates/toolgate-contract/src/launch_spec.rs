@@ -52,6 +52,8 @@ pub struct LaunchSpec {
     pub only_reads: bool,
     /// Whether it runs with no sandbox around it.
     pub unsandboxed: bool,
+    /// Whether it has no caches of package managers: what commands put there would run with its secrets.
+    pub without_caches: bool,
 }
 
 impl LaunchSpec {
@@ -75,6 +77,7 @@ impl LaunchSpec {
             apply_mode: ApplyMode::InPlace,
             only_reads: false,
             unsandboxed: false,
+            without_caches: false,
         }
     }
 

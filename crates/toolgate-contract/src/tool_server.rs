@@ -33,6 +33,8 @@ pub trait ServerConnection: Send + Sync {
     fn call<'a>(&'a self, call: &'a ServerCall, person: Arc<dyn Person>) -> BoxFuture<'a, Result<Value, ToolError>>;
     /// Whether it can still be spoken to.
     fn is_open(&self) -> bool;
+    /// Ends it, and returns when it and all that it started are gone.
+    fn end(&self) -> BoxFuture<'_, ()>;
 }
 
 /// A call of a server's tool.
@@ -42,6 +44,8 @@ pub struct ServerCall {
     pub tool: String,
     /// The hash of its approved definition.
     pub definition: String,
+    /// What the effect of the call has as its definition: this hash, and who the server is.
+    pub approved_as: String,
     /// The arguments, validated against the approved schema.
     pub args: Value,
 }

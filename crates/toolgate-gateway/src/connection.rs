@@ -5,9 +5,9 @@ mod pending;
 mod protocol;
 mod stderr_tail;
 
-use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -23,7 +23,7 @@ use self::protocol::Protocol;
 use self::stderr_tail::StderrTail;
 use crate::definition::Definition;
 use crate::elicitation;
-use crate::foreign_text::cleaned;
+use crate::foreign_text::excerpt;
 use crate::lines::LineBuffer;
 
 /// How long a server may take until it is ready to be called.
@@ -31,6 +31,15 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How often a server may ask the person during one call.
 const MOST_QUESTIONS: usize = 5;
+
+/// Requests of the server that may wait for an answer at a time.
+const MOST_OPEN_REQUESTS: usize = 16;
+
+/// Bytes of the id of a server's request.
+const LONGEST_ID: usize = 256;
+
+/// Characters of what a server says of an error.
+const LONGEST_ERROR: usize = 2000;
 
 /// Pages of a list of tools, and bytes of all of them.
 const MOST_PAGES: usize = 200;
@@ -41,13 +50,17 @@ pub(crate) struct Connection {
     peer: Arc<ServerPeer>,
     protocol: Protocol,
     about: ServerDescription,
-    /// The hashes of all definitions, as the server last listed them.
-    hashes: tokio::sync::Mutex<Option<HashMap<String, String>>>,
+    /// The definitions of all tools, as the server last listed them.
+    listed: tokio::sync::Mutex<Option<Vec<Value>>>,
 }
 
 /// The server's side of the conversation.
 struct ServerPeer {
     server: String,
+    /// The workspace, as the server is told it.
+    root: String,
+    /// Requests of the server that aren't answered yet.
+    open_requests: AtomicUsize,
     child: Arc<dyn ChildProcess>,
     pending: PendingRequests,
     stderr: Mutex<StderrTail>,
@@ -61,10 +74,14 @@ struct ServerPeer {
 
 impl Connection {
     /// Begins a conversation with a server that was just started.
-    pub(crate) async fn open(server: &str, child: Arc<dyn ChildProcess>) -> Result<Self, ToolError> {
+    pub(crate) async fn open(server: &str, root: &Path, child: Arc<dyn ChildProcess>) -> Result<Self, ToolError> {
+        // Whoever gives up while the server starts doesn't leave it running.
+        let mut starting = StartingServer(Some(Arc::clone(&child)));
         let peer = Arc::new(ServerPeer {
             server: server.to_owned(),
+            root: format!("file://{}", root.display()),
             child,
+            open_requests: AtomicUsize::new(0),
             pending: PendingRequests::default(),
             stderr: Mutex::default(),
             is_list_stale: AtomicBool::new(true),
@@ -77,13 +94,9 @@ impl Connection {
             let time = counted(START_TIMEOUT.as_secs(), "second");
             Err(peer.fault(&format!("didn't answer within {time} after it was started")))
         });
-        match greeted {
-            Ok((protocol, about)) => Ok(Self { peer, protocol, about, hashes: tokio::sync::Mutex::default() }),
-            Err(error) => {
-                peer.child.kill();
-                Err(error)
-            }
-        }
+        let (protocol, about) = greeted?;
+        starting.0 = None;
+        Ok(Self { peer, protocol, about, listed: tokio::sync::Mutex::default() })
     }
 
     async fn list_tools(&self) -> Result<Vec<Value>, ToolError> {
@@ -109,14 +122,14 @@ impl Connection {
 
     /// Refuses a tool that isn't defined as it was approved.
     async fn check_definition(&self, call: &ServerCall) -> Result<(), ToolError> {
-        let mut hashes = self.hashes.lock().await;
-        if self.peer.is_list_stale.swap(false, Ordering::SeqCst) || hashes.is_none() {
-            *hashes = None;
-            let tools =
-                self.list_tools().await.inspect_err(|_| self.peer.is_list_stale.store(true, Ordering::SeqCst))?;
-            *hashes = Some(hashes_of(tools));
+        let mut listed = self.listed.lock().await;
+        if self.peer.is_list_stale.swap(false, Ordering::SeqCst) || listed.is_none() {
+            *listed = None;
+            let tools = self.list_tools().await;
+            *listed = Some(tools.inspect_err(|_| self.peer.is_list_stale.store(true, Ordering::SeqCst))?);
         }
-        let now = hashes.as_ref().and_then(|hashes| hashes.get(&call.tool));
+        let now = listed.as_deref().and_then(|tools| hash_of(tools, &call.tool));
+        let now = now.as_ref();
         if now == Some(&call.definition) {
             return Ok(());
         }
@@ -136,14 +149,20 @@ impl Connection {
     }
 }
 
-/// The hashes of definitions, by the name of the tool. A name that is there twice has none.
-fn hashes_of(tools: Vec<Value>) -> HashMap<String, String> {
-    let mut hashes = HashMap::<String, Option<String>>::new();
-    for definition in tools.into_iter().filter_map(|raw| Definition::read(raw).ok()) {
-        let entry = hashes.entry(definition.name().to_owned());
-        entry.and_modify(|known| *known = None).or_insert_with(|| Some(definition.hash().to_owned()));
+/// The hash of a tool's definition. One that is there twice has none.
+fn hash_of(tools: &[Value], name: &str) -> Option<String> {
+    let mut named = tools.iter().filter(|raw| raw.get("name").and_then(Value::as_str) == Some(name));
+    let (raw, another) = (named.next()?, named.next());
+    another.is_none().then(|| Definition::hash_of(raw))
+}
+
+/// A server that is just being started. Dropped before it is ready, it ends.
+struct StartingServer(Option<Arc<dyn ChildProcess>>);
+
+impl Drop for StartingServer {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|child| child.kill());
     }
-    hashes.into_iter().filter_map(|(name, hash)| Some((name, hash?))).collect()
 }
 
 impl ServerConnection for Connection {
@@ -162,6 +181,13 @@ impl ServerConnection for Connection {
 
     fn is_open(&self) -> bool {
         self.peer.pending.is_open()
+    }
+
+    fn end(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            self.peer.child.kill();
+            let _ = self.peer.child.wait().await;
+        })
     }
 }
 
@@ -227,7 +253,7 @@ impl ServerPeer {
         match (message.get("method").and_then(Value::as_str), message.get("id")) {
             (None, Some(id)) => self.pending.answer(id, &message),
             (Some("notifications/tools/list_changed"), None) => self.is_list_stale.store(true, Ordering::SeqCst),
-            (Some(method), Some(id)) => {
+            (Some(method), Some(id)) if is_usable_id(id) && self.begin_request() => {
                 // In a task of its own: neither a person who thinks nor a server that doesn't read keeps us from reading.
                 let (peer, method, id, params) =
                     (Arc::clone(self), method.to_owned(), id.clone(), message["params"].clone());
@@ -238,17 +264,29 @@ impl ServerPeer {
                             "code": -32601, "message": "This client doesn't offer that.",
                         } }),
                     };
-                    peer.write(&answer).await
+                    let written = peer.write(&answer).await;
+                    peer.open_requests.fetch_sub(1, Ordering::SeqCst);
+                    written
                 });
             }
             _ => {}
         }
     }
 
+    /// Counts a request of the server. One that doesn't read answers can't have more and more of them waiting.
+    fn begin_request(&self) -> bool {
+        let begun = self.open_requests.fetch_add(1, Ordering::SeqCst) < MOST_OPEN_REQUESTS;
+        if !begun {
+            self.open_requests.fetch_sub(1, Ordering::SeqCst);
+        }
+        begun
+    }
+
     /// The result of a request of the server; none for what isn't offered.
     async fn serve(&self, method: &str, params: &Value) -> Option<Value> {
         match method {
             "ping" => Some(json!({})),
+            "roots/list" => Some(json!({ "roots": [{ "uri": self.root, "name": "workspace" }] })),
             "elicitation/create" => Some(match self.person_to_ask() {
                 Some(person) => elicitation::answer(&self.server, params, person.as_ref()).await,
                 None => json!({ "action": "cancel" }),
@@ -273,9 +311,10 @@ impl ServerPeer {
         match answer.get("result") {
             Some(result) => Ok(result.clone()),
             None => {
-                let code = &answer["error"]["code"];
-                let words = cleaned(answer["error"]["message"].as_str().unwrap_or("no reason given"));
-                let message = format!("The MCP server `{}` refused `{method}`: {words} ({code}).", self.server);
+                let code = answer["error"]["code"].as_i64().unwrap_or_default();
+                let words = excerpt(answer["error"]["message"].as_str().unwrap_or("no reason given"), LONGEST_ERROR);
+                let message =
+                    format!("The MCP server `{}` refused `{method}` ({code}). Its words: {words}", self.server);
                 Err(ToolError::new(ErrorCode::ServerError, message).with_details(json!({ "code": code })))
             }
         }
@@ -301,4 +340,9 @@ impl ServerPeer {
             .with_hint("Go on without its tools, or tell the person: its own words are in `stderr`.");
         if errors.is_empty() { error } else { error.with_details(json!({ "stderr": errors })) }
     }
+}
+
+/// Whether an id is one that a protocol would use: it is sent back, and kept until then.
+fn is_usable_id(id: &Value) -> bool {
+    id.is_number() || id.as_str().is_some_and(|id| id.len() <= LONGEST_ID)
 }

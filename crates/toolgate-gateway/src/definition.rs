@@ -59,7 +59,15 @@ impl Definition {
             return Err(fault(format!("its definition has more than {LARGEST} bytes")));
         }
         check_schema(&raw["inputSchema"]).map_err(fault)?;
-        Ok(Self { hash: sha256(canonical), raw })
+        let read = Self { hash: sha256(canonical), raw };
+        // What is cleaned may mean something else.
+        check_schema(&read.args_schema()).map_err(|reason| DefinitionFault { tool: visible(read.name()), reason })?;
+        Ok(read)
+    }
+
+    /// The hash of a definition as a server wrote it, whether it can be offered or not.
+    pub fn hash_of(raw: &Value) -> String {
+        sha256(canonical(raw).to_string())
     }
 
     /// The tool as the server calls it.
@@ -226,6 +234,10 @@ mod tests {
                 "elsewhere",
             ),
             (tool(json!({ "type": "object", "properties": { "x": { "pattern": "(a+" } } })), "not a JSON Schema"),
+            (
+                tool(json!({ "type": "object", "properties": { "x": { "$r\u{200b}ef": "http://evil.example/s" } } })),
+                "elsewhere",
+            ),
             (tool(deep), "levels deep"),
             (tool(json!({ "type": "object", "description": "x".repeat(200_000) })), "bytes"),
         ] {

@@ -45,7 +45,8 @@ async fn ask_form(server: &str, params: &Value, person: &dyn Person) -> Result<V
     let message = cleaned(params["message"].as_str().unwrap_or_default());
     let schema = &params["requestedSchema"];
     let fields = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
-    if fields.len() > MOST_FIELDS || fields.iter().any(|(name, field)| asks_for_secret(name, field)) {
+    let is_secret = |(name, field): (&String, &Value)| asks_for_secret(name, field);
+    if fields.len() > MOST_FIELDS || names_secret(&message) || fields.iter().any(is_secret) {
         return Err(NotAnswered::Declined);
     }
     let required =
@@ -137,14 +138,16 @@ fn typed(field: &Value, given: &str) -> Option<Value> {
 
 /// Whether a field asks for something that a person must not give to a server's form.
 fn asks_for_secret(name: &str, field: &Value) -> bool {
-    let words =
-        [Some(name), field.get("title").and_then(Value::as_str), field.get("description").and_then(Value::as_str)];
-    let is_secret = |text: &str| {
-        let text = text.to_lowercase();
-        let mut parts = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
-        parts.any(|part| SECRET_WORDS.iter().any(|word| part == *word || (word.len() > 3 && part.contains(word))))
-    };
-    field.get("format").and_then(Value::as_str) == Some("password") || words.into_iter().flatten().any(is_secret)
+    let text = |name: &str| field.get(name).and_then(Value::as_str);
+    let words = [Some(name), text("title"), text("description")];
+    text("format") == Some("password") || words.into_iter().flatten().any(|words| names_secret(&cleaned(words)))
+}
+
+/// Whether a text, without what nobody sees, speaks of a secret.
+fn names_secret(text: &str) -> bool {
+    let text = text.to_lowercase();
+    let mut parts = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    parts.any(|part| SECRET_WORDS.iter().any(|word| part == *word || (word.len() > 3 && part.contains(word))))
 }
 
 #[cfg(test)]
@@ -201,6 +204,11 @@ mod tests {
             form("password", json!({ "type": "string" })),
             form("x", json!({ "type": "string", "title": "Your API token" })),
             form("x", json!({ "type": "string", "format": "password" })),
+            form("pass\u{200b}word", json!({ "type": "string" })),
+            form("x", json!({ "type": "string", "title": "Your pass\u{ad}word" })),
+            json!({ "message": "Enter the password of your account.", "requestedSchema": {
+                "type": "object", "properties": { "value": { "type": "string" } },
+            } }),
             form("x", json!({ "type": "string", "description": "the PIN of your card" })),
             address("javascript:alert(1)"),
             address("http://example.com"),

@@ -97,7 +97,7 @@ impl Tool for FindTools {
     }
 }
 
-/// Uses a tool by its name. The gate unwraps such a call before it looks for the tool, so this one is never run.
+/// Uses a tool by its name. The gate unwraps such a call before it looks for the tool, so what is run here names another tool.
 pub struct UseTool;
 
 /// Which tool, and its arguments.
@@ -139,7 +139,7 @@ impl Tool for UseTool {
     }
 
     async fn run(&self, _: UseArgs, _: &dyn Hands) -> Result<UseOutput, ToolError> {
-        Err(ToolError::internal("A call of `tools_use` wasn't unwrapped."))
+        Err(ToolError::invalid_args("`tools_use` is for tools of MCP servers; call others by their own name."))
     }
 }
 
@@ -236,7 +236,7 @@ mod tests {
                 arguments.iter().map(|name| ((*name).to_owned(), json!({ "type": "string" }))).collect();
             let schema = json!({ "type": "object", "properties": properties });
             let raw = json!({ "name": name, "description": description, "inputSchema": schema });
-            let tool = ServerTool::new(server, &Definition::read(raw).unwrap(), RootAccess::Read).unwrap();
+            let tool = ServerTool::new(server, "", &Definition::read(raw).unwrap(), RootAccess::Read).unwrap();
             tool.declaration().clone()
         });
         FindTools::new(declared.collect())

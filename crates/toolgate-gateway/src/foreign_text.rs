@@ -71,6 +71,17 @@ fn skip_string(rest: &mut Rest<'_>) {
     }
 }
 
+/// The beginning of a text, clean and on one line: for words of a stranger inside of ours.
+pub(crate) fn excerpt(text: &str, longest: usize) -> String {
+    let beginning: String = text.chars().take(longest.saturating_mul(4)).collect();
+    let words: Vec<String> = cleaned(&beginning).split_whitespace().map(str::to_owned).collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(longest) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
 /// The text with every character that nobody sees written as its code, for a person who decides about it.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolgate_contract::{
-    BoxFuture, ChildProcess, LaunchSpec, RootAccess, ServerConnection, Streams, ToolError, ToolServer, quoted,
+    BoxFuture, ChildProcess, LaunchSpec, RootAccess, ServerConnection, StartDirectory, Streams, ToolError, ToolServer,
+    quoted,
 };
 
 use crate::connection::Connection;
@@ -20,8 +21,12 @@ pub struct ServerOptions {
     pub command: Vec<String>,
     /// Its variables, secrets included.
     pub environment: BTreeMap<OsString, OsString>,
-    /// Its own directory, which is its home. It exists.
+    /// Its own directory, which is its home, and where it starts unless it starts in the workspace. It exists.
     pub home: PathBuf,
+    /// Whether it starts in the workspace. What is there may then be taken for a part of it.
+    pub starts_in_workspace: bool,
+    /// The workspace's directory, which it is told as its root.
+    pub directory: PathBuf,
     /// Directories beside the workspace that it may read, its own program's among them.
     pub roots: Vec<PathBuf>,
     /// What it may do in the workspace.
@@ -60,6 +65,11 @@ impl ToolServer for ConfiguredServer {
             arguments: arguments.iter().map(OsString::from).collect(),
             environment: [home_variable].into_iter().chain(environment.clone()).collect(),
             streams: Streams::Input,
+            directory: match self.options.starts_in_workspace {
+                true => StartDirectory::default(),
+                false => StartDirectory::Machine(home.clone()),
+            },
+            without_caches: true,
             writable: vec![home.clone()],
             read_only: roots.clone(),
             ..LaunchSpec::program(program)
@@ -80,7 +90,7 @@ impl ToolServer for ConfiguredServer {
 
     fn connect(&self, child: Arc<dyn ChildProcess>) -> BoxFuture<'_, Result<Arc<dyn ServerConnection>, ToolError>> {
         Box::pin(async {
-            let connection = Connection::open(&self.options.name, child).await?;
+            let connection = Connection::open(&self.options.name, &self.options.directory, child).await?;
             Ok(Arc::new(connection) as Arc<dyn ServerConnection>)
         })
     }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use toolgate_contract::{
     AnyTool, ArgumentFormat, BoxFuture, Declaration, Effect, EffectBindings, Hands, Permission, PreparedCall, Preview,
     ResultForm, Risk, RootAccess, ServerCall, SettledChanges, SideEffect, ToolError, VersionAdapter, payload_schema,
+    sha256,
 };
 
 use crate::definition::Definition;
@@ -25,6 +26,7 @@ pub struct ServerTool {
     server: String,
     tool: String,
     definition: String,
+    approved_as: String,
     bindings: EffectBindings,
     timeout: Duration,
 }
@@ -50,7 +52,13 @@ pub(crate) struct ServerToolOutput {
 
 impl ServerTool {
     /// A tool of this server, by its approved definition.
-    pub fn new(server: &str, definition: &Definition, workspace: RootAccess) -> Result<Self, ToolError> {
+    /// `identity` says who the server is and what it may do: an approval of its tool is for no other.
+    pub fn new(
+        server: &str,
+        identity: &str,
+        definition: &Definition,
+        workspace: RootAccess,
+    ) -> Result<Self, ToolError> {
         let args_schema =
             Schema::try_from(definition.args_schema()).map_err(|fault| ToolError::internal(fault.to_string()))?;
         let changes_files = workspace == RootAccess::Write;
@@ -72,6 +80,7 @@ impl ServerTool {
             server: server.to_owned(),
             tool: definition.name().to_owned(),
             definition: definition.hash().to_owned(),
+            approved_as: sha256(format!("{} {identity}", definition.hash())),
             bindings: EffectBindings::default(),
             timeout: Duration::from_secs(120),
         })
@@ -110,10 +119,15 @@ impl AnyTool for ServerTool {
         let mut effects = vec![Effect::UseServer {
             server: self.server.clone(),
             tool: Some(self.tool.clone()),
-            definition: Some(self.definition.clone()),
+            definition: Some(self.approved_as.clone()),
         }];
         effects.extend(self.bindings.effects(&args)?);
-        let call = ServerCall { tool: self.tool.clone(), definition: self.definition.clone(), args };
+        let call = ServerCall {
+            tool: self.tool.clone(),
+            definition: self.definition.clone(),
+            approved_as: self.approved_as.clone(),
+            args,
+        };
         Ok(Box::new(PreparedServerCall { server: self.server.clone(), call, effects }))
     }
 }

@@ -118,7 +118,7 @@ impl Gate {
         cancel: CancellationToken,
     ) -> (Reply, StepTimings) {
         let own = cancel.child_token();
-        let performing = path::perform(CallRecord::new(self, session, call.unwrapped(), own.clone()));
+        let performing = path::perform(CallRecord::new(self, session, self.unwrapped(call), own.clone()));
         tokio::pin!(performing);
         tokio::select! {
             biased;
@@ -129,6 +129,16 @@ impl Gate {
         performing.await
     }
 
+    /// The call that one of `tools_use` stands for, if that is a tool of another server.
+    fn unwrapped(&self, call: Call) -> Call {
+        let inner = call.clone().unwrapped();
+        let is_of_server = |tool: &Declaration| tool.required_permissions.contains(&Permission::McpCall);
+        match self.parts.registry.find(&inner.name) {
+            Ok(tool) if !is_of_server(tool.declaration()) => call,
+            _ => inner,
+        }
+    }
+
     /// Refuses a call that couldn't be parsed, and records it like every other.
     pub fn refuse(&self, call: Call, session: &Session, why: ToolError) -> Reply {
         path::refuse(CallRecord::new(self, session, call, CancellationToken::new()), why)
@@ -136,7 +146,7 @@ impl Gate {
 
     /// How a call would be judged. Nothing runs and nothing is recorded.
     pub fn judge(&self, call: &Call, ceilings: &[Ceiling]) -> Result<Judgement, ToolError> {
-        let call = &call.clone().unwrapped();
+        let call = &self.unwrapped(call.clone());
         let tool = self.parts.registry.find(&call.name)?;
         let effects = self.parts.files.locate(tool.prepare(call)?.effects())?;
         let judged = self.parts.changes.judged_effects(&effects);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use toolgate_contract::{Enforced, ErrorCode, LaunchSpec, ServerConnection, ToolError, counted};
+use toolgate_contract::{Enforced, ErrorCode, LaunchSpec, ServerConnection, ToolError, WorkspacePath, counted};
 
 /// Failures in a row after which a server isn't started again for a while.
 const FAILURES: u32 = 3;
@@ -38,6 +38,9 @@ struct SlotState {
     paused_until: Option<Instant>,
 }
 
+/// Paths that a mount of the sandbox is over, with device and inode.
+pub(crate) type CoveredPaths = Vec<(WorkspacePath, Option<(u64, u64)>)>;
+
 /// A server that runs.
 pub(crate) struct RunningServer {
     pub(crate) connection: Arc<dyn ServerConnection>,
@@ -47,6 +50,8 @@ pub(crate) struct RunningServer {
     pub(crate) is_confined: bool,
     /// Which guarantees hold.
     pub(crate) enforced: Enforced,
+    /// The paths that are hidden or protected, with device and inode, as they were when it was launched.
+    pub(crate) covered: CoveredPaths,
     last_used: Mutex<Instant>,
 }
 
@@ -55,9 +60,10 @@ impl RunningServer {
         connection: Arc<dyn ServerConnection>,
         spec: LaunchSpec,
         is_confined: bool,
+        covered: CoveredPaths,
         enforced: Enforced,
     ) -> Self {
-        Self { connection, spec, is_confined, enforced, last_used: Mutex::new(Instant::now()) }
+        Self { connection, spec, is_confined, covered, enforced, last_used: Mutex::new(Instant::now()) }
     }
 
     /// Notes that it is used now.
@@ -92,6 +98,16 @@ impl SessionServers {
         state.running = Some(Arc::clone(&running));
         tokio::spawn(stop_when_idle(Arc::downgrade(&slot), Arc::downgrade(&running), idle));
         Ok(running)
+    }
+
+    /// Ends a server, and waits until it is gone. Its next call starts it again.
+    pub(crate) async fn stop(&self, name: &str) {
+        let slot = self.slots.lock().get(name).cloned();
+        let Some(slot) = slot else { return };
+        let running = slot.state.lock().await.running.take();
+        if let Some(running) = running {
+            running.connection.end().await;
+        }
     }
 
     /// Stops all of them.
@@ -171,10 +187,14 @@ mod tests {
         fn is_open(&self) -> bool {
             true
         }
+
+        fn end(&self) -> BoxFuture<'_, ()> {
+            Box::pin(async {})
+        }
     }
 
     fn running() -> RunningServer {
-        RunningServer::new(Arc::new(Silent), LaunchSpec::shell("true"), true, Enforced::default())
+        RunningServer::new(Arc::new(Silent), LaunchSpec::shell("true"), true, Vec::new(), Enforced::default())
     }
 
     const IDLE: Duration = Duration::from_secs(60);

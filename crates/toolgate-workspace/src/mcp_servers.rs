@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use toolgate_config::{McpServerConfig, SecretSource, Settings};
+use toolgate_config::{McpServerConfig, SecretSource, ServerDirectory, Settings};
 use toolgate_contract::{Declaration, EffectBindings, Permission, ToolError, ToolServer, erase, sha256};
 use toolgate_gateway::{ConfiguredServer, FindTools, ServerDefinitions, ServerOptions, ServerTool, UseTool};
 use toolgate_journal::PinStore;
@@ -74,8 +74,9 @@ fn add_tools(
     let timeout = Duration::from_secs(config.timeout_seconds.unwrap_or(USUAL_TIMEOUT_SECONDS));
     for definition in approved.definitions() {
         let bindings = config.effects.get(definition.name()).map_or_else(EffectBindings::default, effect_bindings);
-        let added =
-            ServerTool::new(name, &definition, config.workspace).map_err(|error| error.message).and_then(|tool| {
+        let added = ServerTool::new(name, &identity(config), &definition, config.workspace)
+            .map_err(|error| error.message)
+            .and_then(|tool| {
                 registry.add(Arc::new(tool.touching(bindings).within(timeout))).map_err(|error| error.to_string())
             });
         if let Err(why) = added {
@@ -88,6 +89,12 @@ fn add_tools(
 pub fn pin_name(name: &str, config: &McpServerConfig) -> String {
     let identity = json!([config.command, config.env, config.secrets]);
     format!("mcp {name} {}", sha256(identity.to_string()))
+}
+
+/// Who a server is and what it may do. An approval of one of its tools is for this one.
+fn identity(config: &McpServerConfig) -> String {
+    let McpServerConfig { command, env, secrets, workspace, roots, hosts, directory, .. } = config;
+    json!([command, env, secrets, workspace, roots, hosts, directory]).to_string()
 }
 
 fn server_options(
@@ -113,6 +120,8 @@ fn server_options(
         environment: variables,
         home,
         roots: config.roots.iter().map(PathBuf::from).chain(installed).collect(),
+        starts_in_workspace: config.directory == ServerDirectory::Workspace,
+        directory: location.directory.clone(),
         workspace: config.workspace,
         hosts: config.hosts.clone(),
         idle_seconds: config.idle_seconds.unwrap_or(USUAL_IDLE_SECONDS),

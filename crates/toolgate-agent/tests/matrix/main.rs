@@ -24,6 +24,7 @@ fn rows() -> Vec<Row> {
     vec![
         ("list", json!({}), &["notes.md"]),
         ("read", json!({ "path": "notes.md" }), &["milk"]),
+        ("notebook", json!({ "path": "list.ipynb", "action": "read" }), &["bread"]),
         ("stat", json!({ "path": "notes.md" }), &["text/markdown", "lines: 1"]),
         ("find", json!({ "pattern": "**/*.md" }), &["notes.md"]),
         ("grep", json!({ "pattern": "mi.k" }), &["notes.md", "milk"]),
@@ -69,6 +70,9 @@ fn prepared() -> TestWorkspace {
     .confined()
     .with_web(Arc::new(toolgate_web::WebClient::new(toolgate_web::FetchLimits::default())));
     world.file("notes.md", "milk\n").file("old.txt", "old\n").file("dot.png", ONE_DOT);
+    let cell = json!({ "cell_type": "markdown", "id": "one", "metadata": {}, "source": ["bread"] });
+    let notebook = json!({ "nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell] });
+    world.file("list.ipynb", notebook.to_string());
     let skill = "---\nname: shopping\ndescription: Buys things.\n---\nTake a bag.\n";
     world.file(".agents/skills/shopping/SKILL.md", skill);
     world.file(".agents/skills/shopping/scripts/count.sh", "cat \"$1\"; echo \"$2\"\n");

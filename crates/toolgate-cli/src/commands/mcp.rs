@@ -28,7 +28,7 @@ use crate::terminal::{BOLD, DIM, GREEN, TextTable, YELLOW, paint, plain, wrapped
 ///
 /// Examples:
 ///   toolgate mcp add time -- mcp-server-time
-///   toolgate mcp add files --access write -- node server-filesystem.js .
+///   toolgate mcp add files --access write --in-workspace -- node server-filesystem.js .
 ///   toolgate mcp import
 ///   toolgate mcp approve time
 ///   toolgate mcp list

@@ -20,7 +20,8 @@ fn unapproved(settings: &str) -> World {
     let world = World::new().file(".env", "TOKEN=secret-of-the-workspace\n");
     let script = world.workspace().join("server.py");
     world.put(&script, SERVER);
-    let section = "[mcp.servers.trial]\ncommand = ['python3', 'server.py']\nidle_seconds = 60\n";
+    let section =
+        "[mcp.servers.trial]\ncommand = ['python3', 'server.py']\ndirectory = 'workspace'\nidle_seconds = 60\n";
     world.put(&world.user_config(), format!("{section}{settings}\n"));
     world
 }
@@ -179,6 +180,46 @@ fn what_a_server_writes_is_recorded_judged_and_undone() {
     assert_eq!(world.read("hello.txt"), "hello\nworld\n");
     assert_eq!(write(".env")["error"]["code"], "sensitive_path");
     assert_eq!(write("../outside")["error"]["code"], "path_outside_workspace");
+}
+
+#[test]
+fn a_server_that_may_write_ends_with_its_call() {
+    let world = world("workspace = 'write'");
+    let mut client = client::start(&world, &["--preset", "full"], false, json!({}));
+    client.initialize();
+    let late = json!({ "path": ".envrc", "text": "late", "after": true });
+    assert_eq!(client.call("trial__write", late)["isError"], Value::Null);
+    assert_eq!(client.call("trial__add", json!({ "a": 1, "b": 1 }))["isError"], Value::Null, "it is started again");
+    // Longer than the server would wait.
+    client.call("shell", json!({ "command": "sleep 1" }));
+    client.end();
+    assert!(!world.workspace().join(".envrc").exists(), "nothing is written after the reply");
+}
+
+#[test]
+fn what_is_hidden_later_is_hidden_from_a_running_server() {
+    let world = world("");
+    let mut client = client::start(&world, &["--preset", "full"], false, json!({}));
+    client.initialize();
+    let mut seen = || client.call("trial__look", json!({})).to_string();
+    assert!(seen().contains("This is a decoy"));
+    world.put(&world.workspace().join(".env.new"), "TOKEN=of-a-later-file\n");
+    std::fs::rename(world.workspace().join(".env.new"), world.workspace().join(".env")).unwrap();
+    let later = seen();
+    assert!(later.contains("This is a decoy") && !later.contains("of-a-later-file"), "{later}");
+}
+
+#[test]
+fn a_repository_is_no_part_of_a_server() {
+    let world = World::new().file("json.py", "raise SystemExit('code of the repository')\n");
+    let script = world.home().join("server.py");
+    world.put(&script, SERVER);
+    let root = world.home().canonicalize().unwrap().display().to_string();
+    let section =
+        format!("[mcp.servers.trial]\ncommand = ['python3', '-c', \"exec(open('{root}/server.py').read())\"]\n");
+    world.put(&world.user_config(), format!("{section}roots = ['{root}/server.py']\n"));
+    let said = approve(&world, &["--yes"]);
+    assert_eq!(said.code, 0, "it starts in its own home: {said:?}");
 }
 
 #[test]

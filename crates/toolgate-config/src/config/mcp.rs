@@ -34,6 +34,9 @@ pub struct McpServerConfig {
     /// What it may do in the workspace.
     #[serde(default)]
     pub workspace: RootAccess,
+    /// Where it starts.
+    #[serde(default)]
+    pub directory: ServerDirectory,
     /// Directories beside the workspace that it may read: absolute paths.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roots: Vec<String>,
@@ -49,6 +52,17 @@ pub struct McpServerConfig {
     /// `[mcp.servers.NAME.effects.TOOL]`: what a call of one of its tools touches.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub effects: BTreeMap<String, EffectsConfig>,
+}
+
+/// Where a server starts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerDirectory {
+    /// In its own home.
+    #[default]
+    Home,
+    /// In the workspace, where it may take what a repository has for a part of itself.
+    Workspace,
 }
 
 /// Where a secret is: `env:NAME` or `file:/PATH`.

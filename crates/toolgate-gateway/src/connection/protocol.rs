@@ -40,7 +40,7 @@ fn client_info() -> Value {
 
 /// Finds out how to speak to a server, and what it says of itself.
 pub(super) async fn greet(peer: &Arc<ServerPeer>) -> Result<(Protocol, ServerDescription), ToolError> {
-    let capabilities = json!({ "elicitation": { "form": {}, "url": {} } });
+    let capabilities = json!({ "elicitation": { "form": {}, "url": {} }, "roots": {} });
     let hello = json!({ "protocolVersion": HANDSHAKE, "capabilities": capabilities, "clientInfo": client_info() });
     let (protocol, about) = match peer.request("initialize", hello).await {
         Ok(about) => {

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use toolgate_changes::InPlaceCommand;
 use toolgate_contract::{
-    ApplyMode, CancellationToken, Enforced, ErrorCode, LaunchSpec, NetworkAccess, Person, RootAccess, ServerCall,
-    ServerDescription, ServerReply, SettledChanges, ToolError, ToolServer,
+    ApplyMode, CancellationToken, Enforced, ErrorCode, Files, LaunchSpec, NetworkAccess, Person, RestrictedPaths,
+    RootAccess, ServerCall, ServerDescription, ServerReply, SettledChanges, ToolError, ToolServer, WorkspacePath,
 };
 use toolgate_policy::Policy;
 
 use super::call_processes::CallProcesses;
 use super::command_settlement::{as_seen, snapshot};
 use super::egress::CallEgress;
-use crate::servers::{RunningServer, SessionServers};
+use crate::servers::{CoveredPaths, RunningServer, SessionServers};
 
 /// The servers that configuration names.
 pub type ToolServers = BTreeMap<String, Arc<dyn ToolServer>>;
@@ -51,16 +51,32 @@ impl ServerCalls {
         person: Arc<dyn Person>,
         cancel: &CancellationToken,
     ) -> Result<ServerOutcome, ToolError> {
-        let running = unless_cancelled(cancel, self.start(server)).await?;
+        let running = unless_cancelled(cancel, self.start_fresh(server)).await?;
         let in_place = self.snapshot(server, &running).await?;
         let result = unless_cancelled(cancel, running.connection.call(call, person)).await;
         running.touch();
         let changes = match in_place {
-            Some(in_place) => self.settle(in_place).await?,
+            Some(in_place) => {
+                // What it writes after this would be nobody's change, so it ends before its changes are settled.
+                self.running.stop(server).await;
+                self.settle(in_place).await?
+            }
             None => None,
         };
         let result = result.map(|result| ServerReply { result, changes: changes.clone() });
         Ok(ServerOutcome { result, changes, enforced: running.enforced.clone() })
+    }
+
+    /// The running server of this name. One that was launched before something was hidden, or before a hidden file was replaced,
+    /// would see it, so it is started again.
+    async fn start_fresh(&self, name: &str) -> Result<Arc<RunningServer>, ToolError> {
+        let running = self.start(name).await?;
+        let restricted = self.processes.restricted_paths().await?;
+        if running.covered == covered(&restricted, self.processes.files.as_ref()) {
+            return Ok(running);
+        }
+        self.running.stop(name).await;
+        self.start(name).await
     }
 
     /// The running server of this name.
@@ -81,11 +97,13 @@ impl ServerCalls {
             RootAccess::Read => ApplyMode::None,
             RootAccess::Write => ApplyMode::InPlace,
         };
+        let restricted = processes.restricted_paths().await?;
+        let covered = covered(&restricted, processes.files.as_ref());
         let spec = LaunchSpec {
             network: NetworkAccess::Listed(Arc::new(CallEgress::new(Arc::clone(&self.policy), hosts(server)))),
             apply_mode,
             only_reads: apply_mode == ApplyMode::None,
-            ..server.launch_spec()?.restricted(processes.restricted_paths().await?)
+            ..server.launch_spec()?.restricted(restricted)
         };
         let view = match is_confined {
             true => toolgate_changes::CommittedView::Mounted,
@@ -95,7 +113,7 @@ impl ServerCalls {
         let child = launcher.launch(spec.clone()).await?;
         let enforced = child.enforced();
         let connection = server.connect(child).await?;
-        Ok(RunningServer::new(connection, spec, is_confined, enforced))
+        Ok(RunningServer::new(connection, spec, is_confined, covered, enforced))
     }
 
     /// The workspace before the call, for a server that may change it.
@@ -113,6 +131,14 @@ impl ServerCalls {
         let settled = work.await.map_err(|_| ToolError::internal("The server's changes couldn't be settled."))??;
         Ok(Some(settled).filter(|settled| !settled.is_empty()))
     }
+}
+
+/// The paths that policy takes from every command, with device and inode of what is there.
+fn covered(restricted: &RestrictedPaths, files: &dyn Files) -> CoveredPaths {
+    let identity =
+        |place: &WorkspacePath| files.node(place, false).ok().flatten().map(|node| (node.device, node.number));
+    let places = restricted.hidden.iter().chain(&restricted.protected);
+    places.map(|place| (place.clone(), identity(place))).collect()
 }
 
 /// What the work comes to, unless the call is cancelled before.

@@ -61,7 +61,8 @@ impl SandboxedProcesses {
         if sandbox.tier() != Tier::Namespaces && matches!(spec.network, NetworkAccess::Listed(_)) {
             spec.network = NetworkAccess::Off;
         }
-        let profile = if spec.unsandboxed { Cow::Borrowed(&self.profile) } else { self.profile(&spec).await };
+        let is_plain = spec.unsandboxed || spec.without_caches;
+        let profile = if is_plain { Cow::Borrowed(&self.profile) } else { self.profile(&spec).await };
         sandbox.launch(&profile, &spec).await
     }
 

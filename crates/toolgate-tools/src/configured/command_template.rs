@@ -27,7 +27,9 @@ impl CommandTemplate {
 
     /// A line for the shell, with the same places.
     pub fn line_for_shell(line: &str) -> Result<Self, ToolError> {
-        Ok(Self { words: vec![parse(line)?], is_line: true })
+        let pieces = parse(line)?;
+        check_places(&pieces)?;
+        Ok(Self { words: vec![pieces], is_line: true })
     }
 
     /// Refuses a command that uses arguments which the schema doesn't have.
@@ -47,11 +49,21 @@ impl CommandTemplate {
     /// The command line for these arguments.
     pub(super) fn line(&self, args: &Value) -> Result<String, ToolError> {
         if self.is_line {
-            let pieces = self.words.iter().flatten().map(|piece| match piece {
-                Piece::Text(text) => Ok(text.clone()),
-                Piece::Argument(name) => Ok(quoted(&text(name, args)?.unwrap_or_default())),
-            });
-            return pieces.collect();
+            let mut line = String::new();
+            for piece in self.words.iter().flatten() {
+                match piece {
+                    Piece::Text(text) => line.push_str(text),
+                    Piece::Argument(name) => {
+                        let value = text(name, args)?.unwrap_or_default();
+                        let begins_word = line.chars().next_back().is_none_or(|before| !is_of_word(before));
+                        if begins_word && value.starts_with('-') && args[name].is_string() {
+                            return Err(would_be_option(name, &value));
+                        }
+                        line.push_str(&quoted(&value));
+                    }
+                }
+            }
+            return Ok(line);
         }
         let words = self.words.iter().filter_map(|word| fill(word, args).transpose());
         let words: Vec<String> = words.map(|word| word.map(|word| quoted(&word))).collect::<Result<_, _>>()?;
@@ -68,15 +80,60 @@ fn fill(word: &[Piece], args: &Value) -> Result<Option<String>, ToolError> {
             Piece::Argument(name) => match text(name, args)? {
                 None => return Ok(None),
                 Some(value) if filled.is_empty() && value.starts_with('-') && args[name].is_string() => {
-                    return Err(ToolError::invalid_args(format!(
-                        "`{name}` is `{value}`, which the program would read as an option. Begin it with another character, such as `./`."
-                    )));
+                    return Err(would_be_option(name, &value));
                 }
                 Some(value) => filled.push_str(&value),
             },
         }
     }
     Ok(Some(filled))
+}
+
+fn would_be_option(name: &str, value: &str) -> ToolError {
+    ToolError::invalid_args(format!(
+        "`{name}` is `{value}`, which the program would read as an option. Begin it with another character, such as `./`."
+    ))
+}
+
+/// Whether a character before a place belongs to the same word.
+fn is_of_word(character: char) -> bool {
+    !character.is_whitespace() && !matches!(character, '|' | ';' | '&' | '(' | ')' | '<' | '>')
+}
+
+/// Refuses a line in which an argument wouldn't be a word of its own: inside of quotes, or where the shell calculates or reads a
+/// document, quoting it means something else.
+fn check_places(line: &[Piece]) -> Result<(), ToolError> {
+    const UNSUITABLE: [&str; 5] = ["`", "<<", "[[", "((", "$["];
+    let (mut quote, mut has_places) = (None, false);
+    let mut whole = String::new();
+    for piece in line {
+        match piece {
+            Piece::Argument(name) if quote.is_some() => {
+                let message =
+                    format!("`{{{name}}}` stands inside of quotes; leave them out, since it is quoted already.");
+                return Err(ToolError::invalid_args(message));
+            }
+            Piece::Argument(_) => has_places = true,
+            Piece::Text(text) => {
+                whole.push_str(text);
+                let mut letters = text.chars();
+                while let Some(letter) = letters.next() {
+                    match (quote, letter) {
+                        (None | Some('"'), '\\') => drop(letters.next()),
+                        (None, '\'' | '"') => quote = Some(letter),
+                        (Some(open), close) if open == close => quote = None,
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+    match UNSUITABLE.iter().find(|text| has_places && whole.contains(**text)) {
+        None => Ok(()),
+        Some(text) => Err(ToolError::invalid_args(format!(
+            "The line has places for arguments and `{text}`, where a quoted word isn't one; put that into a script of your own."
+        ))),
+    }
 }
 
 /// An argument as a word; none if it was left out.
@@ -148,6 +205,19 @@ mod tests {
         let line = CommandTemplate::line_for_shell("cat {file} | wc -l").unwrap();
         assert_eq!(line.line(&json!({ "file": "a; b" })).unwrap(), "cat 'a; b' | wc -l");
         assert_eq!(line.line(&json!({})).unwrap(), "cat '' | wc -l");
+        assert!(line.line(&json!({ "file": "--version" })).is_err(), "no option there either");
+        for line in [
+            r#"echo "hello {who}""#,
+            "echo '{who}'",
+            "[[ {n} -gt 3 ]]",
+            "echo `ls {d}`",
+            "cat <<E\n{x}\nE",
+            "(( {n} ))",
+        ] {
+            assert!(CommandTemplate::line_for_shell(line).is_err(), "{line}");
+        }
+        let quoted = CommandTemplate::line_for_shell(r#"grep "a b\"c" {f} 'd' --x={g}"#).unwrap();
+        assert_eq!(quoted.line(&json!({ "f": "x", "g": "-y" })).unwrap(), r#"grep "a b\"c" x 'd' --x=-y"#);
     }
 
     #[test]

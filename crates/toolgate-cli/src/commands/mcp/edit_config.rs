@@ -21,6 +21,9 @@ pub(super) struct AddArgs {
     /// What it may do in the workspace.
     #[arg(long, value_name = "ACCESS", default_value = "read")]
     access: AccessFlag,
+    /// Start it in the workspace instead of in its own home. Many programs then load what a repository has.
+    #[arg(long)]
+    in_workspace: bool,
     /// A directory beside the workspace that it may read.
     #[arg(long = "root", value_name = "DIR")]
     roots: Vec<String>,
@@ -55,6 +58,7 @@ impl AddArgs {
         };
         let server = NewServer {
             may_write: matches!(self.access, AccessFlag::Write),
+            in_workspace: self.in_workspace,
             env: pairs(&self.env)?,
             secrets: pairs(&self.secrets)?,
             name: self.name,
@@ -81,6 +85,7 @@ pub(super) struct NewServer {
     pub(super) name: String,
     pub(super) command: Vec<String>,
     pub(super) may_write: bool,
+    pub(super) in_workspace: bool,
     pub(super) roots: Vec<String>,
     pub(super) hosts: Vec<String>,
     pub(super) env: Vec<(String, String)>,
@@ -92,7 +97,9 @@ impl NewServer {
     /// The server as a section of a configuration file.
     pub(super) fn section(&self) -> String {
         let access = if self.may_write { "workspace = \"write\"\n" } else { "" };
-        let mut section = format!("[mcp.servers.{}]\ncommand = {}\n{access}", self.name, json!(self.command));
+        let directory = if self.in_workspace { "directory = \"workspace\"\n" } else { "" };
+        let mut section =
+            format!("[mcp.servers.{}]\ncommand = {}\n{directory}{access}", self.name, json!(self.command));
         for (field, entries) in [("roots", &self.roots), ("hosts", &self.hosts)] {
             if !entries.is_empty() {
                 section += &format!("{field} = {}\n", json!(entries));

@@ -12,7 +12,7 @@ impl CallHands {
     pub(super) async fn use_server(&self, server: &str, call: ServerCall) -> Result<ServerReply, ToolError> {
         let is_it = |effect: &Effect| {
             matches!(effect, Effect::UseServer { server: declared, tool: Some(tool), definition: Some(definition) }
-                if declared == server && *tool == call.tool && *definition == call.definition)
+                if declared == server && *tool == call.tool && *definition == call.approved_as)
         };
         self.need(is_it, "use that tool of another server")?;
         let (hands, server) = (self.clone(), server.to_owned());
