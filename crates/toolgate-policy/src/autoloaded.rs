@@ -66,7 +66,9 @@ static ENTRIES: LazyLock<Vec<AutoloadedEntry>> = LazyLock::new(|| {
     struct AutoloadedTable {
         place: Vec<AutoloadedEntry>,
     }
-    toml::from_str::<AutoloadedTable>(include_str!("autoloaded.toml")).expect("the built-in list is tested").place
+    serde_json::from_str::<AutoloadedTable>(include_str!(concat!(env!("OUT_DIR"), "/autoloaded.json")))
+        .expect("the built-in list is tested")
+        .place
 });
 
 /// Each entry's patterns, and its exceptions.

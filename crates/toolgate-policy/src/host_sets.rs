@@ -16,7 +16,8 @@ pub fn is_registry(host: &str) -> bool {
 /// The hosts of each set, by its name.
 static SETS: LazyLock<BTreeMap<String, Vec<String>>> = LazyLock::new(|| {
     let sets: BTreeMap<String, BTreeMap<String, Vec<String>>> =
-        toml::from_str(include_str!("host_sets.toml")).expect("the built-in table is tested");
+        serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/host_sets.json")))
+            .expect("the built-in table is tested");
     sets.into_iter().map(|(name, groups)| (name, groups.into_values().flatten().collect())).collect()
 });
 

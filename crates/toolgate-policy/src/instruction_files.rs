@@ -34,7 +34,7 @@ static KINDS: LazyLock<Vec<InstructionKind>> = LazyLock::new(|| {
     struct InstructionTable {
         kind: Vec<InstructionKind>,
     }
-    toml::from_str::<InstructionTable>(include_str!("instruction_files.toml"))
+    serde_json::from_str::<InstructionTable>(include_str!(concat!(env!("OUT_DIR"), "/instruction_files.json")))
         .expect("the built-in list is tested")
         .kind
 });

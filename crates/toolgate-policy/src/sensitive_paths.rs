@@ -74,7 +74,7 @@ static LIST: LazyLock<Vec<SensitivePath>> = LazyLock::new(|| {
     struct SensitivePathTable {
         place: Vec<SensitivePath>,
     }
-    toml::from_str::<SensitivePathTable>(include_str!("sensitive_paths.toml"))
+    serde_json::from_str::<SensitivePathTable>(include_str!(concat!(env!("OUT_DIR"), "/sensitive_paths.json")))
         .expect("the built-in list is tested")
         .place
 });

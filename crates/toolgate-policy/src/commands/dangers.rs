@@ -2,13 +2,13 @@
 
 use std::sync::LazyLock;
 
-use globset::{GlobBuilder, GlobMatcher};
 use serde::Deserialize;
 use toolgate_contract::{Access, WorkspacePath};
 
 use super::PathContext;
 use super::arguments::{ParsedArguments, ParsedFlag};
 use super::simple_command::{Argument, Danger, SimpleCommand, Touch};
+use super::word_pattern::WordPattern;
 use crate::path_glob::PathSet;
 use crate::sensitive_paths::find_sensitive;
 
@@ -35,10 +35,10 @@ struct DangerEntry {
 
 struct DangerPattern {
     entry: DangerEntry,
-    words: Vec<GlobMatcher>,
+    words: Vec<WordPattern>,
     /// Flags, each with the pattern that its value must match, if any.
-    flags: Vec<(String, Option<GlobMatcher>)>,
-    operands: Vec<GlobMatcher>,
+    flags: Vec<(String, Option<WordPattern>)>,
+    operands: Vec<WordPattern>,
 }
 
 static TABLE: LazyLock<Vec<DangerPattern>> = LazyLock::new(|| {
@@ -48,14 +48,9 @@ static TABLE: LazyLock<Vec<DangerPattern>> = LazyLock::new(|| {
         danger: Vec<DangerEntry>,
     }
     let table: DangerTable =
-        toml::from_str(include_str!("knowledge/dangers.toml")).expect("the built-in table is tested");
+        serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/dangers.json"))).expect("the table is tested");
     table.danger.into_iter().map(DangerPattern::new).collect()
 });
-
-/// A pattern of the table; letter case is ignored.
-fn glob(text: &str) -> GlobMatcher {
-    GlobBuilder::new(text).case_insensitive(true).build().expect("the built-in table is tested").compile_matcher()
-}
 
 /// Programs that transform text before it is run.
 const DECODERS: &[&str] = &[
@@ -95,13 +90,13 @@ pub(super) fn from_table(
 impl DangerPattern {
     fn new(entry: DangerEntry) -> Self {
         let flag = |flag: &String| match flag.split_once(' ') {
-            Some((name, value)) => (name.to_owned(), Some(glob(value))),
+            Some((name, value)) => (name.to_owned(), Some(WordPattern::new(value))),
             None => (flag.clone(), None),
         };
         Self {
-            words: entry.command.split_whitespace().map(glob).collect(),
+            words: entry.command.split_whitespace().map(WordPattern::new).collect(),
             flags: entry.flags.iter().map(flag).collect(),
-            operands: entry.operands.iter().map(|operand| glob(operand)).collect(),
+            operands: entry.operands.iter().map(|operand| WordPattern::new(operand)).collect(),
             entry,
         }
     }
@@ -118,7 +113,7 @@ impl DangerPattern {
         // Flags may be between the words that name a command.
         let mut plain = arguments.iter().filter(|argument| !argument.text.starts_with('-') || argument.text == "-");
         let is_word =
-            |word: &GlobMatcher, argument: &Argument| argument.known().is_some_and(|text| word.is_match(text));
+            |word: &WordPattern, argument: &Argument| argument.known().is_some_and(|text| word.is_match(text));
         if !rest.iter().all(|word| plain.next().is_some_and(|argument| is_word(word, argument))) {
             return false;
         }
@@ -143,13 +138,13 @@ impl DangerPattern {
     }
 
     fn has_flag(&self, arguments: &[Argument], parsed: Option<&ParsedArguments>) -> bool {
-        let fits = |pattern: &Option<GlobMatcher>, value: Option<&str>| match (pattern, value) {
+        let fits = |pattern: &Option<WordPattern>, value: Option<&str>| match (pattern, value) {
             (None, _) => true,
             (Some(pattern), Some(value)) => pattern.is_match(value),
             (Some(_), None) => false,
         };
         let by_form = parsed.is_some_and(|parsed| {
-            let is_flag = |(flag, pattern): &(String, Option<GlobMatcher>), given: &ParsedFlag| {
+            let is_flag = |(flag, pattern): &(String, Option<WordPattern>), given: &ParsedFlag| {
                 is_named(&given.name, flag) && fits(pattern, given.value.as_ref().map(|value| value.text.as_str()))
             };
             parsed.flags.iter().any(|given| self.flags.iter().any(|flag| is_flag(flag, given)))

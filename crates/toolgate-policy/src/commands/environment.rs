@@ -11,8 +11,10 @@ struct VariableTable {
     decisive: Vec<String>,
 }
 
-static TABLE: LazyLock<VariableTable> =
-    LazyLock::new(|| toml::from_str(include_str!("knowledge/environment.toml")).expect("the built-in table is tested"));
+static TABLE: LazyLock<VariableTable> = LazyLock::new(|| {
+    serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/environment.json")))
+        .expect("the built-in table is tested")
+});
 
 /// Whether a variable of this name decides what programs do.
 pub(super) fn is_decisive(name: &str) -> bool {

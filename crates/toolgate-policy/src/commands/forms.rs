@@ -1,5 +1,6 @@
-//! What is known about programs: the tables in `knowledge/`, parsed once. A form describes the operands and flags of a
-//! program or subcommand; [`super::arguments`] tells them apart.
+//! What is known about programs: the tables in `knowledge/`. A form describes the operands and flags of a program or
+//! subcommand; [`super::arguments`] tells them apart. The build makes an index of them by name (`build.rs`), and a form
+//! is parsed when a command first names it: most never are.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{LazyLock, OnceLock};
@@ -10,25 +11,17 @@ use super::options::KnownOptions;
 use super::roles::{FlagRole, OperandRole, OperandRoles};
 use super::simple_command::Need;
 
-/// The tables, by name.
-const TABLES: &[(&str, &str)] = &[
-    ("files", include_str!("knowledge/files.toml")),
-    ("text", include_str!("knowledge/text.toml")),
-    ("search", include_str!("knowledge/search.toml")),
-    ("git", include_str!("knowledge/git.toml")),
-    ("build", include_str!("knowledge/build.toml")),
-    ("network", include_str!("knowledge/network.toml")),
-    ("system", include_str!("knowledge/system.toml")),
-    ("shell", include_str!("knowledge/shell.toml")),
-    ("interpreters", include_str!("knowledge/interpreters.toml")),
-    ("wrappers", include_str!("knowledge/wrappers.toml")),
-];
+mod tables {
+    //! The tables as the build compiled them: `FORM_TEXTS`, `FORM_NAMES` and `GLOBAL_TEXTS`, sorted by name.
+    include!(concat!(env!("OUT_DIR"), "/forms.rs"));
+}
+
+use tables::{FORM_NAMES, FORM_TEXTS, GLOBAL_TEXTS};
 
 /// One form of a program, as written in a table.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CommandForm {
-    programs: Vec<String>,
     pub(super) kind: FormKind,
     #[serde(default)]
     pub(super) operands: OperandRoles,
@@ -141,19 +134,9 @@ impl CommandForm {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GlobalFlags {
-    program: String,
     pub(super) flags: FlagTable,
     #[serde(default)]
     pub(super) harmless: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ProgramTable {
-    #[serde(default)]
-    form: Vec<CommandForm>,
-    #[serde(default)]
-    globals: Vec<GlobalFlags>,
 }
 
 /// One form under one of its names.
@@ -174,66 +157,77 @@ impl KnownForm {
     }
 }
 
-/// All known forms, by program.
+/// All known forms, each parsed when it is first needed.
 pub(super) struct ProgramCatalog {
-    programs: HashMap<&'static str, Vec<KnownForm>>,
-    globals: HashMap<&'static str, &'static GlobalFlags>,
+    /// The forms of the tables, in their order.
+    forms: Vec<OnceLock<CommandForm>>,
+    /// By program: the forms under each of their names.
+    programs: HashMap<&'static str, OnceLock<Vec<KnownForm>>>,
+    globals: HashMap<&'static str, OnceLock<GlobalFlags>>,
 }
 
-static TABLES_READ: LazyLock<Vec<ProgramTable>> = LazyLock::new(|| {
-    let read = |(name, text): &(&str, &str)| {
-        toml::from_str(text).unwrap_or_else(|fault| panic!("the built-in table `{name}` is tested: {fault}"))
-    };
-    TABLES.iter().map(read).collect()
+pub(super) static KNOWLEDGE: LazyLock<ProgramCatalog> = LazyLock::new(|| ProgramCatalog {
+    forms: FORM_TEXTS.iter().map(|_| OnceLock::new()).collect(),
+    programs: FORM_NAMES.iter().map(|(name, _)| (program_of(name), OnceLock::new())).collect(),
+    globals: GLOBAL_TEXTS.iter().map(|(program, _)| (*program, OnceLock::new())).collect(),
 });
 
-pub(super) static KNOWLEDGE: LazyLock<ProgramCatalog> = LazyLock::new(|| ProgramCatalog::new(&TABLES_READ));
+/// The first word of a form's name.
+fn program_of(name: &'static str) -> &'static str {
+    name.split_whitespace().next().unwrap_or_default()
+}
+
+fn parse<T: serde::de::DeserializeOwned>(text: &str) -> T {
+    serde_json::from_str(text).unwrap_or_else(|fault| panic!("the built-in tables are tested: {fault} in {text}"))
+}
 
 impl ProgramCatalog {
-    fn new(tables: &'static [ProgramTable]) -> Self {
-        let mut by_name: BTreeMap<&'static str, Vec<&'static CommandForm>> = BTreeMap::new();
-        for form in tables.iter().flat_map(|table| &table.form) {
-            form.programs.iter().for_each(|name| by_name.entry(name).or_default().push(form));
-        }
-        let mut programs: HashMap<_, Vec<KnownForm>> = HashMap::new();
-        for (name, forms) in &by_name {
-            let mut words = name.split_whitespace();
-            let program = words.next().unwrap_or_default();
-            let words: Vec<&str> = words.collect();
-            for form in forms {
-                let (words, alike, options) = (words.clone(), forms.clone(), OnceLock::new());
-                programs.entry(program).or_default().push(KnownForm { words, form, name, alike, options });
-            }
-        }
-        // More words mean more knowledge; a stable sort keeps the tables' order among equals.
-        programs.values_mut().for_each(|forms| forms.sort_by_key(|known| std::cmp::Reverse(known.words.len())));
-        let globals = tables.iter().flat_map(|table| &table.globals);
-        Self { programs, globals: globals.map(|globals| (globals.program.as_str(), globals)).collect() }
-    }
-
-    pub(super) fn globals(&self, program: &str) -> Option<&'static GlobalFlags> {
-        self.globals.get(program).copied()
+    pub(super) fn globals(&'static self, program: &str) -> Option<&'static GlobalFlags> {
+        let (name, slot) = self.globals.get_key_value(program)?;
+        let text = || GLOBAL_TEXTS[GLOBAL_TEXTS.partition_point(|(listed, _)| listed < name)].1;
+        Some(slot.get_or_init(|| parse(text())))
     }
 
     /// Every form under each of its names.
-    pub(super) fn all(&self) -> impl Iterator<Item = &KnownForm> {
-        self.programs.values().flatten()
+    pub(super) fn all(&'static self) -> impl Iterator<Item = &'static KnownForm> {
+        self.programs.keys().flat_map(|program| self.forms(program))
     }
 
     /// The forms of a program, those with most words first.
-    pub(super) fn forms(&self, program: &str) -> &[KnownForm] {
-        self.programs.get(program).map_or(&[], Vec::as_slice)
+    pub(super) fn forms(&'static self, program: &str) -> &'static [KnownForm] {
+        let Some((program, slot)) = self.programs.get_key_value(program) else { return &[] };
+        slot.get_or_init(|| self.known_forms(program))
+    }
+
+    fn known_forms(&'static self, program: &str) -> Vec<KnownForm> {
+        let start = FORM_NAMES.partition_point(|(name, _)| *name < program);
+        let names = FORM_NAMES[start..].iter().take_while(|(name, _)| name.starts_with(program));
+        let mut known = Vec::new();
+        for (name, indexes) in names.filter(|(name, _)| program_of(name) == program) {
+            let alike: Vec<_> = indexes.iter().map(|index| self.form(*index)).collect();
+            for form in &alike {
+                let words = name.split_whitespace().skip(1).collect();
+                known.push(KnownForm { words, form, name, alike: alike.clone(), options: OnceLock::new() });
+            }
+        }
+        // More words mean more knowledge; a stable sort keeps the tables' order among equals.
+        known.sort_by_key(|known| std::cmp::Reverse(known.words.len()));
+        known
+    }
+
+    fn form(&'static self, index: usize) -> &'static CommandForm {
+        self.forms[index].get_or_init(|| parse(FORM_TEXTS[index]))
     }
 }
 
 /// Every example of the tables: a command and the expected analysis.
 pub(super) fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let forms = TABLES_READ.iter().flat_map(|table| &table.form);
+    let forms = (0..FORM_TEXTS.len()).map(|index| KNOWLEDGE.form(index));
     forms.flat_map(|form| form.examples.iter().map(|(command, expected)| (command.as_str(), expected.as_str())))
 }
 
 /// How many forms there are: each program or subcommand counts.
 #[cfg(test)]
 pub(super) fn count() -> usize {
-    TABLES_READ.iter().flat_map(|table| &table.form).map(|form| form.programs.len()).sum()
+    FORM_NAMES.iter().map(|(_, forms)| forms.len()).sum()
 }

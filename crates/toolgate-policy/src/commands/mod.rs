@@ -34,6 +34,7 @@ mod shell_reader;
 mod shell_state;
 mod simple_command;
 mod syntax;
+mod word_pattern;
 
 pub(crate) use examples::examples;
 pub(crate) use grant_pattern::plain_words;

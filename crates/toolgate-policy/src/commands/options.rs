@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use serde::Deserialize;
 
@@ -18,7 +18,6 @@ use super::roles::{FlagRole, OperandRole};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OptionList {
-    programs: Vec<String>,
     /// Options without a value.
     #[serde(default)]
     switches: String,
@@ -33,40 +32,40 @@ struct OptionList {
     read: String,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct OptionTable {
-    /// Programs whose options have a negation, `--no-NAME`.
-    negations: Vec<String>,
-    options: Vec<OptionList>,
-}
-
-static TABLE: LazyLock<OptionTable> = LazyLock::new(|| {
-    toml::from_str(include_str!("knowledge/options.toml"))
-        .unwrap_or_else(|fault| panic!("the built-in table `options` is tested: {fault}"))
-});
+// `NEGATIONS`, the programs whose options have a negation, `--no-NAME`; `OPTION_TEXTS` and `OPTION_NAMES`, the lists and
+// which of them each program has.
+include!(concat!(env!("OUT_DIR"), "/options.rs"));
 
 /// The options in `knowledge/options.toml` of a program or subcommand, each with its role.
-static LISTED: LazyLock<BTreeMap<&'static str, BTreeMap<&'static str, FlagRole>>> = LazyLock::new(|| {
-    let mut listed: BTreeMap<&str, BTreeMap<&str, FlagRole>> = BTreeMap::new();
-    for list in &TABLE.options {
+fn listed(program: &str) -> Option<BTreeMap<&'static str, FlagRole>> {
+    let found = OPTION_NAMES.binary_search_by_key(&program, |(name, _)| name).ok()?;
+    let mut options = BTreeMap::new();
+    for index in OPTION_NAMES[found].1 {
+        let list = LISTS[*index].get_or_init(|| {
+            serde_json::from_str(OPTION_TEXTS[*index]).unwrap_or_else(|fault| panic!("`options` is tested: {fault}"))
+        });
+        options.extend(list.roles());
+    }
+    Some(options)
+}
+
+/// The lists of the table, each parsed when it is first needed.
+static LISTS: LazyLock<Vec<OnceLock<OptionList>>> =
+    LazyLock::new(|| OPTION_TEXTS.iter().map(|_| OnceLock::new()).collect());
+
+impl OptionList {
+    fn roles(&self) -> impl Iterator<Item = (&str, FlagRole)> {
         let valued = |role| FlagRole { value: Some(role), ..FlagRole::default() };
         let attached = FlagRole { optional: true, ..valued(OperandRole::Text) };
         let groups = [
-            (&list.switches, FlagRole::default()),
-            (&list.text, valued(OperandRole::Text)),
-            (&list.optional, attached),
-            (&list.read, valued(OperandRole::Read)),
+            (&self.switches, FlagRole::default()),
+            (&self.text, valued(OperandRole::Text)),
+            (&self.optional, attached),
+            (&self.read, valued(OperandRole::Read)),
         ];
-        for program in &list.programs {
-            let options = listed.entry(program).or_default();
-            for (names, role) in groups {
-                options.extend(names.split_whitespace().map(|name| (name, role)));
-            }
-        }
+        groups.into_iter().flat_map(|(names, role)| names.split_whitespace().map(move |name| (name, role)))
     }
-    listed
-});
+}
 
 /// What a long option as written means.
 #[derive(Debug, PartialEq, Eq)]
@@ -104,10 +103,10 @@ impl KnownOptions {
         for other in all {
             names.extend(other.flags.names().chain(other.conditions()).map(|name| (name, None)));
         }
-        let listed = LISTED.get(program);
+        let listed = listed(program);
         // What decides between forms is described by the forms alone.
         let decides = |name: &str| all.iter().any(|other| other.conditions().any(|condition| condition == name));
-        let harmless = listed.into_iter().flatten().filter(|(name, _)| !decides(name));
+        let harmless = listed.iter().flatten().filter(|(name, _)| !decides(name));
         names.extend(harmless.map(|(name, role)| (*name, Some(*role))));
         names.extend(form.with.iter().map(|name| (name.as_str(), Some(FlagRole::default()))));
         names.extend(form.flags.iter().map(|(name, role)| (name, Some(role))));
@@ -122,7 +121,7 @@ impl KnownOptions {
             || all.iter().any(|other| differs(other))
             || form.operands.is_risky()
             || names.values().flatten().any(|role| role.is_risky());
-        Self { names, negations: TABLE.negations.iter().any(|name| name == first), complete, strict, is_risky }
+        Self { names, negations: NEGATIONS.contains(&first), complete, strict, is_risky }
     }
 
     /// The role of an option by its complete name.
@@ -213,7 +212,7 @@ mod tests {
 
     #[test]
     fn every_listed_program_has_a_form() {
-        for program in LISTED.keys() {
+        for (program, _) in OPTION_NAMES {
             let mut words = program.split_whitespace();
             let name = words.next().unwrap();
             let words: Vec<&str> = words.collect();
