@@ -77,9 +77,11 @@ pub fn sandboxed_processes(
     environment: &BTreeMap<OsString, OsString>,
     options: SandboxOptions,
 ) -> SandboxedProcesses {
-    let mut profile = sandbox_profile(location, &settings.roots, environment);
+    let mut profile = profile_without_toolchains(location, &settings.roots, environment);
     profile.limits = resource_limits(settings.command_limits);
-    let processes = SandboxedProcesses::new(profile, options).at_least(settings.weakest_sandbox);
+    let processes = SandboxedProcesses::new(profile, options)
+        .with_toolchains(environment.clone())
+        .at_least(settings.weakest_sandbox);
     match package_caches(location, settings, environment) {
         Some(caches) => processes.with_caches(caches),
         None => processes,
@@ -104,6 +106,14 @@ pub fn sandbox_profile(
     roots: &[RootConfig],
     environment: &BTreeMap<OsString, OsString>,
 ) -> Profile {
+    profile_without_toolchains(location, roots, environment).with_toolchains(environment)
+}
+
+fn profile_without_toolchains(
+    location: &WorkspaceLocation,
+    roots: &[RootConfig],
+    environment: &BTreeMap<OsString, OsString>,
+) -> Profile {
     let mut profile = Profile::for_workspace(&location.directory, location.home.as_deref());
     for root in roots {
         let paths = if root.access == RootAccess::Write { &mut profile.writable } else { &mut profile.shown };
@@ -116,7 +126,7 @@ pub fn sandbox_profile(
     if create_private_directory(&attach_sockets).is_ok() {
         profile.masked.push(attach_sockets);
     }
-    profile.with_toolchains(environment)
+    profile
 }
 
 fn resource_limits(limits: CommandLimits) -> ResourceLimits {

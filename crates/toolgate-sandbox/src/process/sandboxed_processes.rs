@@ -2,8 +2,10 @@
 //! and `toolgate sandbox` launch theirs through the same value.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::OnceCell;
 use toolgate_contract::{BoxFuture, ChildProcess, LaunchSpec, NetworkAccess, ProcessLauncher, ToolError};
@@ -15,6 +17,10 @@ use crate::process::{Child, Profile, Sandbox, SandboxError, SandboxOptions, Tier
 /// Runs commands confined to a profile. The sandbox is made when the first command comes.
 pub struct SandboxedProcesses {
     profile: Profile,
+    /// The environment whose toolchains are shown as well.
+    toolchains: BTreeMap<OsString, OsString>,
+    /// The profile with those toolchains. They are looked for when the first command comes: that takes thousands of system calls.
+    complete: OnceLock<Profile>,
     /// The private caches of package managers; none if they aren't kept.
     caches: Option<Arc<PackageCaches>>,
     options: SandboxOptions,
@@ -29,7 +35,15 @@ impl SandboxedProcesses {
     /// Commands confined to this profile.
     pub fn new(profile: Profile, options: SandboxOptions) -> Self {
         let (sandbox, open) = (OnceCell::new(), OnceCell::new());
-        Self { profile, caches: None, options, weakest: Tier::Bubblewrap, sandbox, open }
+        let (toolchains, complete) = (BTreeMap::new(), OnceLock::new());
+        Self { profile, toolchains, complete, caches: None, options, weakest: Tier::Bubblewrap, sandbox, open }
+    }
+
+    /// Shows commands the toolchains that this environment leads to, as well.
+    #[must_use]
+    pub fn with_toolchains(mut self, environment: BTreeMap<OsString, OsString>) -> Self {
+        self.toolchains = environment;
+        self
     }
 
     /// Gives commands private caches of package managers.
@@ -62,18 +76,22 @@ impl SandboxedProcesses {
             spec.network = NetworkAccess::Off;
         }
         let is_plain = spec.unsandboxed || spec.without_caches;
-        let profile = if is_plain { Cow::Borrowed(&self.profile) } else { self.profile(&spec).await };
+        let profile = if is_plain { Cow::Borrowed(self.complete()) } else { self.profile(&spec).await };
         sandbox.launch(&profile, &spec).await
+    }
+
+    fn complete(&self) -> &Profile {
+        self.complete.get_or_init(|| self.profile.clone().with_toolchains(&self.toolchains))
     }
 
     /// What a confined command is confined to. Where there can be no caches, it works without.
     async fn profile(&self, spec: &LaunchSpec) -> Cow<'_, Profile> {
-        let Some(caches) = &self.caches else { return Cow::Borrowed(&self.profile) };
+        let Some(caches) = &self.caches else { return Cow::Borrowed(self.complete()) };
         let (caches, command) = (Arc::clone(caches), words(spec));
         // Mirroring a large cache for the first time takes seconds.
         match tokio::task::spawn_blocking(move || caches.prepare(&command)).await {
-            Ok(Ok(access)) => Cow::Owned(access.added_to(self.profile.clone())),
-            Ok(Err(_)) | Err(_) => Cow::Borrowed(&self.profile),
+            Ok(Ok(access)) => Cow::Owned(access.added_to(self.complete().clone())),
+            Ok(Err(_)) | Err(_) => Cow::Borrowed(self.complete()),
         }
     }
 
