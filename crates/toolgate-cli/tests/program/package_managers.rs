@@ -24,6 +24,9 @@ const CRATE: &str = "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition =
 struct Installs {
     world: World,
     tools: PathBuf,
+    /// Where programs keep their caches; none for where each of them does by itself. As root, the first yarn has its own in a
+    /// directory of the system, which other tests fill.
+    cache_home: Option<PathBuf>,
 }
 
 impl Installs {
@@ -40,7 +43,9 @@ impl Installs {
             skip("no-registry", "real installs need a package registry");
             return None;
         }
-        let installs = Self { world: World::new(), tools };
+        let world = World::new();
+        let cache_home = Some(world.home().join(".cache"));
+        let installs = Self { world, tools, cache_home };
         installs.allow_registries(false);
         Some(installs)
     }
@@ -59,6 +64,7 @@ impl Installs {
         let sysroot = String::from_utf8(sysroot.stdout).unwrap();
         let path = format!("{}/bin:/usr/local/bin:/usr/bin:/bin", sysroot.trim());
         command.env("PATH", path).env("RUSTUP_HOME", sysroot.trim()).env("TOOLS", &self.tools);
+        self.cache_home.iter().for_each(|directory| drop(command.env("XDG_CACHE_HOME", directory)));
         for name in CERTIFICATES {
             if let Some(value) = std::env::var_os(name) {
                 command.env(name, value);
@@ -227,9 +233,7 @@ fn pnpm_installs_again_offline_and_takes_what_the_user_has() {
 #[test]
 fn the_first_yarn_installs_again_offline_and_takes_what_the_user_has() {
     installs_javascript(&Lines {
-        // As root it would take a directory of the system.
-        outside: "XDG_CACHE_HOME=$HOME/.cache node $TOOLS/node_modules/yarn/bin/yarn.js install \
-                  --cache-folder $HOME/.cache/yarn",
+        outside: "node $TOOLS/node_modules/yarn/bin/yarn.js install",
         lock: "yarn.lock",
         offline: "node $TOOLS/node_modules/yarn/bin/yarn.js install --offline --frozen-lockfile",
         next: "node $TOOLS/node_modules/yarn/bin/yarn.js add ms@2.1.3",
@@ -240,6 +244,7 @@ fn the_first_yarn_installs_again_offline_and_takes_what_the_user_has() {
 #[test]
 fn the_first_yarn_takes_what_root_has() {
     let Some(installs) = Installs::new("registry.npmjs.org") else { return };
+    let installs = Installs { cache_home: None, ..installs };
     if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
         return skip("not-root", "only root has yarn's cache in a directory of the system");
     }
