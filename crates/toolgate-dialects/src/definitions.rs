@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use toolgate_contract::{ArgumentFormat, Declaration, Permission, Risk, SideEffect};
 
+use crate::concise_schema::concise_schema;
 use crate::schema_subset::{gemini_schema, strict_schema};
 
 /// The format of a tool definition.
@@ -22,7 +23,7 @@ pub enum DefinitionFormat {
 
 /// The declaration in this format. A tool is declared as strict only where its schema can be a strict one.
 pub fn definition(tool: &Declaration, format: DefinitionFormat) -> Value {
-    let (name, description, schema) = (&tool.name, &tool.description, tool.args_schema.as_value());
+    let (name, description, schema) = (&tool.name, &tool.description, &told_schema(tool));
     match (format, &tool.form) {
         (DefinitionFormat::OpenAi, ArgumentFormat::Function { strict }) => {
             let (parameters, strict) = checked(schema, *strict);
@@ -68,6 +69,14 @@ pub fn definition(tool: &Declaration, format: DefinitionFormat) -> Value {
             "annotations": annotations(tool),
         }),
     }
+}
+
+/// The schema as a model is told it. A server's is told as a person has approved it, and a strict one says everything.
+fn told_schema(tool: &Declaration) -> Value {
+    let schema = tool.args_schema.as_value();
+    let is_whole = tool.required_permissions.contains(&Permission::McpCall)
+        || matches!(tool.form, ArgumentFormat::Function { strict: true });
+    if is_whole { schema.clone() } else { concise_schema(schema) }
 }
 
 /// The schema, and whether it is strict: as wished, if it can be.

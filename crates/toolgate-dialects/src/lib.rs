@@ -8,6 +8,7 @@ mod claude;
 mod clude;
 mod coder;
 mod codex;
+mod concise_schema;
 mod declarations;
 mod definitions;
 mod dialect;
