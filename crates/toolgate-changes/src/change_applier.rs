@@ -123,6 +123,8 @@ impl ChangeApplier {
         let change_log = self.workspace.log()?;
         let (files, hidden_paths) = (self.workspace.files.as_ref(), self.workspace.hidden_paths.as_ref());
         let turn = change_log.turn(files, hidden_paths)?;
+        // From here on: what commands in place have changed is stored first, and could take the room.
+        let _pin = change_log.contents().pin(&changes);
         let written: Vec<&Change> = changes.iter().filter(|change| change.after.is_some()).collect();
         let known = written.iter().map(|change| &change.place).collect();
         changes.extend(missing_directories(written.iter().map(|change| &change.place), &known, files)?);
@@ -130,7 +132,6 @@ impl ChangeApplier {
         let running = change_log.watched();
         running.iter().try_for_each(|in_place| in_place.catch_up(Some(&places)))?;
         let id = self.workspace.clock.id().simple().to_string();
-        let _pin = change_log.contents().pin(&changes);
         if let Err(error) = change_log.adopt(&changes, files).and_then(|()| self.record(&turn, &id, &changes, made)) {
             change_log.own(&changes, files)?;
             change_log.revert_unfinished(&turn, files, None)?;

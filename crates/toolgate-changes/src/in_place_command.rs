@@ -63,7 +63,7 @@ impl InPlaceCommand {
         let mut inherited = BTreeMap::new();
         for other in change_log.watched() {
             other.catch_up(None)?;
-            for change in other.changes_to_revert()? {
+            for change in other.changes_to_revert() {
                 inherited.entry(change.place).or_insert(change.before);
             }
         }
@@ -174,19 +174,23 @@ impl InPlaceCommand {
         settled
     }
 
-    /// What the command has left so far that is reverted when it ends. Not what somebody removed, or changed by a call since.
-    fn changes_to_revert(&self) -> Result<Vec<Change>, ToolError> {
+    /// What the command has left so far that is reverted when it ends. Not what somebody removed, or changed by a call since;
+    /// what can't be looked at, in a directory that keeps its owner out, is taken to be there.
+    fn changes_to_revert(&self) -> Vec<Change> {
         if self.is_open {
-            return Ok(Vec::new());
+            return Vec::new();
         }
         let (workspace, net) = (&self.changer.workspace, self.net_changes(&self.watched().made));
         let rejected = workspace.selector.select_in_place(net).quarantined;
         let mut left = Vec::new();
         for (change, _) in rejected {
-            let now = workspace.files.node(&change.place, true)?.map(|node| node.state);
-            left.extend(FileState::same(now.as_ref(), change.after.as_ref()).then_some(change));
+            let is_left = match workspace.files.node(&change.place, true) {
+                Ok(now) => FileState::same(now.map(|node| node.state).as_ref(), change.after.as_ref()),
+                Err(_) => true,
+            };
+            left.extend(is_left.then_some(change));
         }
-        Ok(left)
+        left
     }
 
     /// Its changes, relative to the content before it and before the commands that began earlier.

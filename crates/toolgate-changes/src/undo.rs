@@ -355,23 +355,27 @@ impl UndoPlan {
         Ok(())
     }
 
-    /// A directory that the undone change made goes only if nothing else is in it by now, or goes back into it.
+    /// A directory that the undone change made, perhaps in place of a file, goes only if nothing else is in it by now, or goes
+    /// back into it.
     fn keep_filled_directories(&mut self, hands: &dyn Hands) -> Result<(), ToolError> {
-        let goes = |change: &&Change| change.after.is_none();
-        let is_directory = |change: &&Change| change.before.as_ref().is_some_and(FileState::is_directory);
-        let mut removed: BTreeSet<WorkspacePath> =
-            self.back.iter().filter(goes).map(|change| change.place.clone()).collect();
+        let is_directory = |state: &Option<FileState>| state.as_ref().is_some_and(FileState::is_directory);
+        let goes = |change: &&Change| is_directory(&change.before) && !is_directory(&change.after);
+        let removed = self.back.iter().filter(|change| change.after.is_none());
+        let mut removed: BTreeSet<WorkspacePath> = removed.map(|change| change.place.clone()).collect();
         let directories: BTreeSet<WorkspacePath> =
-            self.back.iter().filter(goes).filter(is_directory).map(|change| change.place.clone()).collect();
+            self.back.iter().filter(goes).map(|change| change.place.clone()).collect();
+        let mut kept = BTreeSet::new();
         // Deepest first: a directory that stays keeps those that it is in.
         for directory in directories.iter().rev() {
-            let is_filled = self.back.iter().any(|back| back.after.is_some() && directory.covers(&back.place));
+            let goes_into = |back: &Change| back.after.is_some() && back.place != *directory;
+            let is_filled = self.back.iter().any(|back| goes_into(back) && directory.covers(&back.place));
             if is_filled || hands.entries_at(directory)?.iter().any(|entry| !removed.contains(&entry.place)) {
                 removed.remove(directory);
+                kept.insert(directory);
                 self.add(&hands.shown(directory), Err(filled(directory, hands)));
             }
         }
-        self.back.retain(|change| change.after.is_some() || removed.contains(&change.place));
+        self.back.retain(|change| !kept.contains(&change.place));
         Ok(())
     }
 

@@ -295,6 +295,19 @@ async fn a_directory_that_a_command_replaced_by_a_link_comes_back_with_its_conte
 }
 
 #[tokio::test]
+async fn a_directory_that_replaced_a_file_stays_with_what_somebody_put_into_it() {
+    let world = world().confined();
+    world.file("e", "1\n").file("top", "3\n");
+    let (call, _) = perform(&world, "shell", json!({ "command": "rm e top && mkdir e && echo 2 > e/f" })).await;
+    fs::write(world.path().join("e/mine"), "mine").unwrap();
+    let undone = undo(&world, call).await;
+    assert_eq!(undone["undone"], json!(["e/f", "top"]), "{undone}");
+    assert_eq!(undone["refused"][0]["path"], "e", "{undone}");
+    assert_eq!(fs::read_to_string(world.path().join("e/mine")).unwrap(), "mine");
+    assert_eq!(fs::read_to_string(world.path().join("top")).unwrap(), "3\n");
+}
+
+#[tokio::test]
 async fn a_directory_that_something_goes_back_into_is_there_again_as_it_was() {
     let world = world();
     world.file("e/f", "1\n");

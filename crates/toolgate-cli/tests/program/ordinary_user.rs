@@ -172,6 +172,33 @@ fn commands_start_while_another_one_in_place_keeps_its_owner_out_of_a_directory(
     assert_eq!((server.end(), mode(&world.workspace().join("dir"))), (0, 0o640));
 }
 
+/// What a command planted is left out of the baseline of the next one, also where nobody can look.
+#[test]
+fn commands_start_while_a_planted_file_is_in_a_directory_that_keeps_its_owner_out() {
+    let plants =
+        "mkdir -p dir/.vscode; echo 1 > dir/.vscode/tasks.json; touch begun; until [ -e end ]; do sleep 0.02; done";
+    let world = World::new().file("plants.sh", plants);
+    let program = world.program_of_ordinary_user();
+    let mut server = client::connect(program(), &["--preset", "full"], false, json!({}));
+    server.initialize();
+    let started = server.call("shell", json!({ "command": "sh plants.sh", "background": true }));
+    let process = started["structuredContent"]["process"].clone();
+    wait_until("the command runs", || world.workspace().join("begun").exists());
+    set_mode(&world.workspace().join("dir"), 0o444);
+    let second = server.call("shell", json!({ "command": "echo 2 > second", "stdin": true }));
+    assert_eq!(second["structuredContent"]["exit_code"], 0, "{second}");
+    set_mode(&world.workspace().join("dir"), 0o755);
+    world.put(&world.workspace().join("end"), "");
+    let wait = json!({ "action": "wait", "process": process, "timeout_ms": 300_000 });
+    let mut ended = json!({});
+    wait_until("the command ends", || {
+        ended = server.call("process", wait.clone());
+        ended["structuredContent"]["running"] == false
+    });
+    assert_eq!(ended["structuredContent"]["changes"]["kept_aside"][0]["path"], "dir/.vscode/tasks.json", "{ended}");
+    assert_eq!((server.end(), world.workspace().join("dir/.vscode/tasks.json").exists()), (0, false));
+}
+
 /// What a change left is stored for a command in place of another process, also where the change closed the directory.
 #[test]
 fn a_command_closes_a_directory_beside_one_in_place_of_another_process() {
