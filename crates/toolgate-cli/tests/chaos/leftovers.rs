@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use rustix::process::Pid;
-use toolgate_testkit::wait_until;
 
+use crate::attention::wait_until;
 use crate::hold;
 use crate::tree::Tree;
 use crate::tree_path::TreePath;

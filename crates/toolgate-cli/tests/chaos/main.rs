@@ -6,6 +6,7 @@
 //! each violation as the shortest sequence of operations that shows it, with the command that repeats it.
 #![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
 
+mod attention;
 mod checks;
 mod driver;
 mod history;

@@ -13,6 +13,9 @@ pub(crate) struct Setting {
 /// Bytes for undo where there is little room: a few files of the larger kind fill it.
 const SMALL_QUOTA: u64 = 60_000;
 
+/// Seconds that a call may take.
+const CALL_SECONDS: u64 = 3_600;
+
 impl Setting {
     /// All of them.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
@@ -40,10 +43,12 @@ impl Setting {
         Self::all().find(|setting| setting.name() == name)
     }
 
-    /// The user's configuration.
+    /// The user's configuration. A call may take long: a machine that is busy with others isn't what is tried here.
     pub(crate) fn config(self) -> String {
         let quota = if self.has_small_quota { format!("[undo]\nquota_bytes = {SMALL_QUOTA}\n") } else { String::new() };
         let overlay = if self.has_overlay { "on" } else { "off" };
-        format!("preset = 'full'\n[commands]\noverlay = '{overlay}'\n{quota}")
+        format!(
+            "preset = 'full'\n[commands]\noverlay = '{overlay}'\n[limits]\ntimeout_seconds = {CALL_SECONDS}\n{quota}"
+        )
     }
 }

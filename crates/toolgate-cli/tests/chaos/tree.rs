@@ -14,9 +14,6 @@ use crate::tree_path::TreePath;
 /// Where Toolgate keeps its state.
 pub(crate) const STATE: &[u8] = b".toolgate";
 
-/// The time that the mutation `Touch` gives, in seconds since 1970.
-const TOUCHED: i64 = 981_173_106;
-
 /// Everything in a workspace, by path.
 pub(crate) type Tree = BTreeMap<TreePath, Node>;
 
@@ -32,8 +29,7 @@ pub(crate) struct Node {
     pub(crate) written: WriteTime,
     /// The first path of the same inode, if that is another one.
     pub(crate) hard_link_to: Option<TreePath>,
-    /// Whether it is a directory with the time that `touch` gives here. Any other time says nothing: each new entry sets it.
-    pub(crate) is_touched: bool,
+    pub(crate) directory_time: DirectoryTime,
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -55,6 +51,19 @@ pub(crate) enum WriteTime {
     /// Some moment that isn't before this one: two runs of a script don't write at the same time.
     Since(i128),
 }
+
+/// When a directory was last written to, in nanoseconds since 1970. It is no part of what a directory is: each new entry sets
+/// it. Only a time from the past was given to it by somebody.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct DirectoryTime(Option<i128>);
+
+impl PartialEq for DirectoryTime {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for DirectoryTime {}
 
 impl WriteTime {
     fn matches(self, other: Self) -> bool {
@@ -110,11 +119,13 @@ impl Node {
     /// A file that is written at this moment or later.
     pub(crate) fn file(bytes: &[u8], mode: u32, since: i128) -> Self {
         let written = WriteTime::Since(since);
-        Self { kind: Kind::File(Content::of(bytes)), mode, written, hard_link_to: None, is_touched: false }
+        let directory_time = DirectoryTime::default();
+        Self { kind: Kind::File(Content::of(bytes)), mode, written, hard_link_to: None, directory_time }
     }
 
     pub(crate) fn directory(mode: u32) -> Self {
-        Self { kind: Kind::Directory, mode, written: WriteTime::Untold, hard_link_to: None, is_touched: false }
+        let (written, directory_time) = (WriteTime::Untold, DirectoryTime::default());
+        Self { kind: Kind::Directory, mode, written, hard_link_to: None, directory_time }
     }
 
     pub(crate) fn is_directory(&self) -> bool {
@@ -200,8 +211,8 @@ fn scan_into(directory: BorrowedFd<'_>, at: &TreePath, tree: &mut Tree, inodes: 
         {
             scan_into(opened.as_fd(), &path, tree, inodes);
         }
-        let is_touched = kind == Kind::Directory && stat.st_mtime == TOUCHED;
-        tree.insert(path, Node { kind, mode, written, hard_link_to, is_touched });
+        let directory_time = DirectoryTime((kind == Kind::Directory).then(|| time_of(&stat)));
+        tree.insert(path, Node { kind, mode, written, hard_link_to, directory_time });
     }
 }
 
@@ -228,13 +239,16 @@ pub(crate) fn diff(before: &Tree, after: &Tree) -> TreeDiff {
         .collect()
 }
 
-/// Directories that were given the time of `touch`, and nothing else: no difference of two trees.
-pub(crate) fn touched_directories(before: &Tree, after: &Tree) -> BTreeSet<TreePath> {
-    let is_new = |(path, now): &(&TreePath, &Node)| {
+/// Directories that were given another time of the past since this moment (`touch`, `cp -a`), and nothing else: no difference
+/// of two trees.
+pub(crate) fn touched_directories(before: &Tree, after: &Tree, since: i128) -> BTreeSet<TreePath> {
+    let is_given = |(path, now): &(&TreePath, &Node)| {
         let was = before.get(*path);
-        now.is_touched && was.is_some_and(|was| !was.is_touched) && Node::same(was, Some(now))
+        let time = now.directory_time.0.filter(|time| *time < since);
+        let is_other = was.is_some_and(|was| was.directory_time.0 != time);
+        time.is_some() && is_other && Node::same(was, Some(now))
     };
-    after.iter().filter(is_new).map(|(path, _)| path.clone()).collect()
+    after.iter().filter(is_given).map(|(path, _)| path.clone()).collect()
 }
 
 /// The bytes of a file of the workspace; none if it isn't one.

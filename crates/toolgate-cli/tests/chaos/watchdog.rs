@@ -1,14 +1,15 @@
 //! Ends what hangs: a step that takes much too long loses its servers, so that it fails with a name and a sequence.
 
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Once, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
+use crate::attention;
 use crate::leftovers::descendants;
 
-/// Longer than any step takes on a busy machine.
+/// Longer than any step takes, by the clock that stands still while the machine has no time for us.
 const LONGEST_STEP: Duration = Duration::from_secs(240);
 
 /// Milliseconds since the start at which the step has taken too long; 0 between steps.
@@ -23,8 +24,7 @@ pub(crate) fn has_ended_a_step() -> bool {
 }
 
 fn now() -> u64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    u64::try_from(START.get_or_init(Instant::now).elapsed().as_millis()).unwrap_or(u64::MAX)
+    u64::try_from(attention::now().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Does something under the eyes of the watchdog.

@@ -4,22 +4,25 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{CallFacts, Driver, server_index};
+use super::{CallFacts, Driver, RunningCommand, server_index};
 use crate::checks::{
     QuarantinedNode, check_settled, check_tool, crosses_mounts, is_git_bookkeeping, meets_protected, meets_shared_file,
     reads_hidden,
 };
+use crate::history::PathChange;
 use crate::hold;
 use crate::meaning::{first_line, lines, meaning};
 use crate::mutation::{Mutation, script};
 use crate::operation::{Act, Actor, How};
-use crate::reply::{Reply, texts};
-use crate::tree::{self, Kind, Node, TreeDiff};
+use crate::reply::{Names, Reply, Settled, texts};
+use crate::tree::{self, Kind, Node, Tree, TreeDiff};
 use crate::tree_path::TreePath;
 use crate::violation::Violation;
 
-/// Longer than any command here takes.
-const PATIENCE_MS: u64 = 120_000;
+/// The longest that a command may take, and that a call waits for one: none here takes nearly as long, but where others
+/// use the machine a stopped one would be taken for a fault.
+pub(super) const PATIENCE_SECONDS: u64 = 600;
+pub(super) const PATIENCE_MS: u64 = 1000 * PATIENCE_SECONDS;
 /// The longest line, in bytes, that is written on a command line.
 const MOST_ARGUMENT: usize = 50_000;
 
@@ -149,7 +152,7 @@ impl Driver {
     }
 
     pub(super) fn shell(&mut self, id: u32, by: Actor, how: How, mutations: &[Mutation]) -> Result<(), Violation> {
-        let wanted = self.wanted(mutations, how);
+        let (wanted, start) = (self.wanted(mutations, how), self.world.twin.moment());
         let reply = self.call(by, "shell", shell_args(how, mutations))?;
         let (before, after) = self.look();
         let changed = tree::diff(&before, &after);
@@ -173,13 +176,32 @@ impl Driver {
         // In place, the time of a directory alone is no change.
         let touched = match self.is_in_place(how) {
             true => BTreeSet::new(),
-            false => tree::touched_directories(&before, &after),
+            false => tree::touched_directories(&before, &after, start),
         };
-        let quarantined = check_settled(&reply, &settled, &before, &after, &wanted, &touched)?;
+        let left = self.without_reverts_of_others(&settled, &before, &after);
+        let quarantined = check_settled(&reply, &settled, &before, &left, &wanted, &touched)?;
         self.check_quarantine(&reply.call, &quarantined)?;
         self.remember(id, by, &reply, &changed, quarantined);
         self.count("shell");
         Ok(())
+    }
+
+    /// What a command in place left, apart from what another one had planted that still runs: what the command made of it is
+    /// quarantined, and it goes back to what was there before both, as it would at the other's end.
+    fn without_reverts_of_others(&self, settled: &Settled, before: &Tree, after: &Tree) -> Tree {
+        let mut left = after.clone();
+        let names = Names::of(before.keys());
+        for path in names.find_all(settled.quarantined.iter().map(|(written, _)| written)) {
+            let is_planted = |change: &PathChange| {
+                let is_its =
+                    |running: &RunningCommand| running.is_in_place && change.call.as_ref() == Some(&running.call);
+                self.running.values().any(is_its) && Node::same(change.before.as_ref(), after.get(&path))
+            };
+            if self.history.of(&path).iter().any(is_planted) {
+                left.extend(before.get(&path).map(|node| (path.clone(), node.clone())));
+            }
+        }
+        left
     }
 
     /// What was quarantined can be looked at, byte for byte.
@@ -242,6 +264,7 @@ impl Driver {
             self.tally.idle += 1;
             return Ok(());
         };
+        let start = self.world.twin.moment();
         let reply = match server_index(by) {
             Some(_) => self.call(by, "commit", json!({ "rehearsal": handle }))?,
             None => self.world.reply(&["commit", &handle]),
@@ -258,15 +281,15 @@ impl Driver {
             return Ok(());
         }
         self.calls.entry(of).and_modify(|facts| facts.rehearsal = None);
-        let touched = tree::touched_directories(&before, &after);
-        let said = crate::reply::Settled {
+        let touched = tree::touched_directories(&before, &after, start);
+        let said = Settled {
             count: changed.len() + touched.len(),
             is_cut: true,
             quarantined: crate::reply::pairs(&reply.payload["kept_aside"]),
             ..Default::default()
         };
         let quarantined = check_settled(&reply, &said, &before, &after, &wanted, &touched)?;
-        let names = crate::reply::Names::of(before.keys().chain(after.keys()));
+        let names = Names::of(before.keys().chain(after.keys()));
         let named = names.find_all(&texts(&reply.payload["committed"]));
         let is_named = changed.keys().chain(&touched).all(|path| named.contains(path))
             && named.len() == changed.len() + touched.len();
@@ -280,6 +303,7 @@ impl Driver {
 /// The arguments of a command that its call waits for.
 pub(super) fn shell_args(how: How, mutations: &[Mutation]) -> Value {
     json!({
-        "command": script(mutations), "yield_ms": PATIENCE_MS, "stdin": how == How::Input, "tty": how == How::Terminal,
+        "command": script(mutations), "yield_ms": PATIENCE_MS, "timeout_seconds": PATIENCE_SECONDS,
+        "stdin": how == How::Input, "tty": how == How::Terminal,
     })
 }

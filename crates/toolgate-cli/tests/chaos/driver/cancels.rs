@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::Value;
-use toolgate_testkit::wait_until;
 
 use super::{CallFacts, Driver, server_index};
+use crate::attention::wait_until;
 use crate::hold;
 use crate::operation::{Act, Actor};
 use crate::tree;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use super::calls::{PATIENCE_MS, PATIENCE_SECONDS};
 use super::{Driver, RunningCommand, server_index};
 use crate::checks::{check_settled, equal};
 use crate::history::PathChange;
@@ -20,9 +21,6 @@ use crate::violation::Violation;
 const OBEDIENT: &str = "while IFS= read -r line; do eval \"$line\"; done";
 /// Goes on until it is asked to end.
 const HELD: &str = "trap 'exit 0' TERM; echo rea\"\"dy; while :; do sleep 0.01; done";
-/// The longest that a command may take that isn't in the background, where the default would end it in the middle of a
-/// sequence on a busy machine: its changes would be written at a moment that the model doesn't know.
-const HELD_SECONDS: u64 = 600;
 /// After this time a command is ended, so that the longest step still fits into its own time.
 const END_AFTER: Duration = Duration::from_secs(300);
 /// How many paths that a cut list doesn't name are looked up in the quarantine.
@@ -65,7 +63,7 @@ impl Driver {
         };
         let (command, begun) = (format!("{}; {HELD}", script(mutations)), Instant::now());
         let reply =
-            self.call(by, "shell", json!({ "command": command, "yield_ms": 0, "timeout_seconds": HELD_SECONDS }))?;
+            self.call(by, "shell", json!({ "command": command, "yield_ms": 0, "timeout_seconds": PATIENCE_SECONDS }))?;
         let Some(process) = reply.payload["process"].as_str().map(str::to_owned) else {
             hold!(!reply.is_ok(), ProgramAnswers, "A command that waits has ended: {}", reply.raw);
             return Ok(());
@@ -73,7 +71,7 @@ impl Driver {
         self.call(
             by,
             "process",
-            json!({ "action": "wait", "process": process, "pattern": "ready", "timeout_ms": 100_000 }),
+            json!({ "action": "wait", "process": process, "pattern": "ready", "timeout_ms": PATIENCE_MS }),
         )?;
         let (before, after) = self.look();
         let changed = tree::diff(&before, &after);
@@ -109,7 +107,7 @@ impl Driver {
         let text = format!("{}; echo \"do\"ne-{of}\n", script(mutations));
         let by = if server == 0 { Actor::ServerA } else { Actor::ServerB };
         let args = json!({
-            "action": "write", "process": process, "text": text, "pattern": format!("done-{of}"), "timeout_ms": 100_000,
+            "action": "write", "process": process, "text": text, "pattern": format!("done-{of}"), "timeout_ms": PATIENCE_MS,
         });
         let reply = self.call(by, "process", args)?;
         let (before, after) = self.look();
@@ -154,13 +152,14 @@ impl Driver {
             self.tally.idle += 1;
             return Ok(());
         };
+        let start = self.world.twin.moment();
         let reply = self.ended(&command, is_stop);
         let (before, after) = self.look();
         let changed = tree::diff(&before, &after);
         let settled = reply.settled().unwrap_or_default();
         match command.is_in_place {
             false => {
-                let touched = tree::touched_directories(&before, &after);
+                let touched = tree::touched_directories(&before, &after, start);
                 let quarantined = check_settled(&reply, &settled, &before, &after, &command.wanted, &touched)?;
                 self.check_quarantine(&command.call, &quarantined)?;
                 self.calls.entry(of).and_modify(|facts| facts.quarantined = quarantined);
@@ -219,11 +218,14 @@ impl Driver {
                 reply.raw
             );
         }
+        // Of a file whose content wasn't kept nobody can tell whether a new name is all that it got.
+        let is_beyond_quota = reply.raw.to_string().contains("content exceeds the quota for undo");
         for (_, written) in &settled.paths {
             let Some(path) = names.find(written) else { continue };
             let changes = self.history.of(path);
             let is_possible = changes.is_empty()
-                || changes.iter().any(|change| change.call.as_ref() == Some(&command.call) || change.is_ambiguous);
+                || changes.iter().any(|change| change.call.as_ref() == Some(&command.call) || change.is_ambiguous)
+                || self.world.setting.has_small_quota && is_beyond_quota;
             hold!(
                 is_possible,
                 ReplyIsTrue,
