@@ -3,15 +3,19 @@
 
 use serde_json::{Map, Value};
 
-/// The schema without what a model can do without: widths of numbers, defaults that are the usual ones, `null` for an argument
-/// that can be left out anyway, and the description of the arguments as a whole.
+/// The schema without what a model can do without: widths of numbers, lengths, defaults that are the usual ones, `null` for an
+/// argument that can be left out anyway, and descriptions of the arguments as a whole, of list items and of words to choose from.
 pub(crate) fn concise_schema(schema: &Value) -> Value {
     let mut concise = schema.clone();
     shorten(&mut concise);
-    if let Some(fields) = concise.as_object_mut() {
+    without_description(&mut concise);
+    concise
+}
+
+fn without_description(schema: &mut Value) {
+    if let Some(fields) = schema.as_object_mut() {
         fields.shift_remove("description");
     }
-    concise
 }
 
 fn shorten(schema: &mut Value) {
@@ -20,6 +24,7 @@ fn shorten(schema: &mut Value) {
         "format" => !value.as_str().is_some_and(is_width),
         "minimum" => *value != 0,
         "default" => !is_usual(value),
+        "minLength" | "maxLength" | "minItems" | "maxItems" => false,
         _ => true,
     });
     without_null(fields);
@@ -30,7 +35,10 @@ fn shorten(schema: &mut Value) {
     for (keyword, value) in fields {
         match (keyword.as_str(), value) {
             ("properties", Value::Object(properties)) => properties.values_mut().for_each(shorten),
-            ("items", items) => shorten(items),
+            ("items", items) => {
+                shorten(items);
+                without_description(items);
+            }
             ("anyOf" | "oneOf" | "allOf", Value::Array(choices)) => choices.iter_mut().for_each(shorten),
             _ => {}
         }
@@ -73,21 +81,17 @@ fn without_null(fields: &mut Map<String, Value>) {
     }
 }
 
-/// Words to choose from are a list; what each of them means becomes part of the description.
+/// Words to choose from are a list. Their names say what they mean, or the description of the argument does.
 fn with_enum(fields: &mut Map<String, Value>) {
+    if let Some(Value::Array(words)) = fields.get_mut("enum") {
+        words.retain(|word| !word.is_null());
+    }
     let Some(Value::Array(choices)) = fields.get("oneOf") else { return };
-    let word = |choice: &Value| choice["const"].as_str().map(str::to_owned);
+    let word = |choice: &Value| choice.get("const").cloned();
     let Some(words) = choices.iter().map(word).collect::<Option<Vec<_>>>() else { return };
-    let meaning = |choice: &Value| Some(format!(" {}: {}", word(choice)?, choice["description"].as_str()?));
-    let meanings: String = choices.iter().filter_map(meaning).collect();
-    let description = fields.get("description").and_then(Value::as_str).unwrap_or_default();
-    let description = format!("{description}{meanings}").trim().to_owned();
     fields.shift_remove("oneOf");
     fields.insert("type".into(), "string".into());
     fields.insert("enum".into(), words.into());
-    if !description.is_empty() {
-        fields.insert("description".into(), description.into());
-    }
 }
 
 #[cfg(test)]
@@ -114,7 +118,13 @@ mod tests {
                 "format": { "type": ["string", "null"], "description": "Long\ntext.", "default": null },
                 "limit": { "type": "integer", "format": "uint32", "minimum": 0, "maximum": 9, "default": 5 },
                 "signal": { "anyOf": [{ "type": "string", "enum": ["INT"] }, { "type": "null" }], "default": null },
-                "edits": { "type": "array", "default": [], "items": { "type": "object", "additionalProperties": false } },
+                "kind": { "type": ["string", "null"], "enum": ["file", null], "default": null },
+                "edits": {
+                    "type": "array",
+                    "maxItems": 9,
+                    "default": [],
+                    "items": { "type": "object", "description": "One.", "additionalProperties": false },
+                },
             },
         });
         let expected = json!({
@@ -125,11 +135,12 @@ mod tests {
                 "action": {
                     "type": "string",
                     "enum": ["read", "stop"],
-                    "description": "What to do. read: Shows it. stop: Ends it.",
+                    "description": "What to do.",
                 },
                 "format": { "type": "string", "description": "Long text." },
                 "limit": { "type": "integer", "maximum": 9, "default": 5 },
                 "signal": { "type": "string", "enum": ["INT"] },
+                "kind": { "type": "string", "enum": ["file"] },
                 "edits": { "type": "array", "items": { "type": "object", "additionalProperties": false } },
             },
         });

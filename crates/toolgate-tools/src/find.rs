@@ -25,8 +25,7 @@ pub struct FindTool;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// A glob, such as `*.rs` or `src/**/test_*.py`. Without `/` it matches names at any depth; with `/` it matches
-    /// paths relative to `path`. A `/` at the end matches directories.
+    /// Without `/` it matches names at any depth, with `/` paths relative to `path`; a `/` at the end matches directories.
     pattern: String,
     /// The directory to search, relative to the workspace.
     #[serde(default = "current_directory")]
@@ -35,7 +34,7 @@ pub struct Args {
     #[serde(default)]
     #[schemars(range(min = 1))]
     max_depth: Option<u32>,
-    /// What to find; everything if left out.
+    /// Everything if left out.
     #[serde(default)]
     kind: Option<FindKind>,
     /// Maximum paths.
@@ -45,7 +44,7 @@ pub struct Args {
     /// Resumes after an earlier reply: its `next_cursor`.
     #[serde(default)]
     cursor: Option<String>,
-    /// Whether to include names that begin with a dot.
+    /// Also names that begin with a dot.
     #[serde(default)]
     hidden: bool,
     /// Whether to leave out what `.gitignore` names.

@@ -26,28 +26,27 @@ pub struct GrepTool;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// A regular expression in Rust's syntax, which has no look-around and no backreferences.
+    /// A regular expression in Rust's syntax: no look-around, no backreferences.
     pattern: String,
-    /// Whether the pattern is plain text instead.
+    /// The pattern is plain text.
     #[serde(default)]
     literal: bool,
     /// The directory or file to search, relative to the workspace.
     #[serde(default = "current_directory")]
     path: String,
-    /// Globs of files to search, relative to `path`, such as `*.rs`; a leading `!` excludes. A glob also finds ignored
-    /// and hidden files.
+    /// Globs of files to search, such as `*.rs`; a leading `!` excludes. Also finds ignored and hidden files.
     #[serde(default)]
     glob: Vec<String>,
-    /// File types to search, by ripgrep's names: `rust`, `py`, `js`, `md` …
+    /// File types by ripgrep's names: `rust`, `py`, `js` …
     #[serde(default)]
     r#type: Vec<String>,
     /// Whether to ignore case.
     #[serde(default)]
     ignore_case: bool,
-    /// Whether a match may span several lines; `.` still doesn't match line ends, `(?s:.)` does.
+    /// A match may span lines; `(?s:.)` matches line ends.
     #[serde(default)]
     multiline: bool,
-    /// Lines to show before and after each match.
+    /// Lines to show around each match.
     #[serde(default)]
     #[schemars(range(max = 50))]
     context: Option<u32>,
@@ -69,7 +68,7 @@ pub struct Args {
     /// Resumes after an earlier reply: its `next_cursor`.
     #[serde(default)]
     cursor: Option<String>,
-    /// Whether to search files and directories whose names begin with a dot.
+    /// Also search names that begin with a dot.
     #[serde(default)]
     hidden: bool,
     /// Whether to leave out what `.gitignore` names.

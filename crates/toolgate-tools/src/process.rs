@@ -58,36 +58,35 @@ pub(crate) enum ProcessAction {
 pub struct Args {
     /// What to do.
     action: ProcessAction,
-    /// The process, from the reply of `shell`. Every action but `list` needs it.
+    /// The process, from the reply of `shell`; not for `list`.
     #[serde(default)]
     process: Option<String>,
-    /// Byte of its standard output to read from. By default where the last reply ended.
+    /// Byte of stdout to read from; by default where the last reply ended.
     #[serde(default)]
     offset: Option<u64>,
-    /// Byte of its standard error to read from. By default where the last reply ended.
+    /// The same for stderr.
     #[serde(default)]
     stderr_offset: Option<u64>,
-    /// With `wait` or `write`: waits until its output since you last wrote to it, or from `offset` on, matches this regular
-    /// expression.
+    /// Waits until its output, since you last wrote to it or from `offset` on, matches this regular expression.
     #[serde(default)]
     pattern: Option<String>,
-    /// With `wait` or `write`: milliseconds to wait at most; by default 10000 with `wait` and 1000 with `write`.
+    /// Milliseconds to wait at most; by default 10000 with `wait`, 1000 with `write`.
     #[serde(default)]
     #[schemars(range(max = 600_000))]
     timeout_ms: Option<u64>,
-    /// With `write`: what to write. End a line with a newline.
+    /// What to write. End a line with a newline.
     #[serde(default)]
     text: Option<String>,
-    /// With `write`: keys to press after the text, such as `enter`, `ctrl-c`, `up`, `tab`, `escape`, `f1`.
+    /// Keys to press after the text, such as `enter`, `ctrl-c`, `up`, `escape`, `f1`.
     #[serde(default)]
     keys: Vec<String>,
-    /// With `write`: closes its input afterwards.
+    /// Closes its input after writing.
     #[serde(default)]
     close: bool,
-    /// With `signal`: the signal to send.
+    /// The signal to send.
     #[serde(default)]
     signal: Option<Signal>,
-    /// Of a process with a terminal: also returns its output unprocessed, beside the screen.
+    /// Also returns the output of a terminal as it came, beside the screen.
     #[serde(default)]
     raw: bool,
 }

@@ -39,21 +39,18 @@ pub struct Args {
     /// The directory to run in, relative to the workspace.
     #[serde(default = "here")]
     workdir: String,
-    /// Seconds until it is stopped: 120 by default, 600 at most; with `background` or `tty` an hour, or what configuration
-    /// says.
+    /// Seconds until it is stopped: 120 by default, 600 at most; with `background` or `tty` an hour.
     #[serde(default)]
     #[schemars(range(min = 1))]
     timeout_seconds: Option<u64>,
-    /// Milliseconds to wait for its end, 10000 by default. A command that takes longer keeps running as a process, which the
-    /// tool `process` reads, writes to and stops.
+    /// Milliseconds to wait for its end, 10000 by default.
     #[serde(default)]
     #[schemars(range(max = 600_000))]
     yield_ms: Option<u64>,
-    /// Returns at once, with the process. The command changes the workspace in place, so others see its changes; they can be
-    /// undone once it has ended.
+    /// Returns at once. Its changes are seen by others while it runs.
     #[serde(default)]
     background: bool,
-    /// Keeps its standard input open, so that `process` can write to it. Without this its standard input is empty.
+    /// Keeps its standard input open for `process`.
     #[serde(default)]
     stdin: bool,
     /// Gives it a terminal, for programs that draw or ask.
@@ -67,7 +64,7 @@ pub struct Args {
     #[serde(default = "usual_columns")]
     #[schemars(range(min = 1, max = 500))]
     columns: u16,
-    /// Changes nothing: the reply shows what would change. A person applies exactly that with `toolgate commit`.
+    /// Only shows what would change; a person can apply exactly that.
     #[serde(default)]
     rehearse: bool,
 }
