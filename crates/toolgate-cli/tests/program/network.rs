@@ -177,6 +177,29 @@ fn a_name_that_was_looked_up_and_not_reached_is_told_only_if_the_command_failed(
 }
 
 #[test]
+fn what_a_command_changed_before_it_lacked_a_right_is_part_of_the_reply() {
+    let (world, outside) = (World::new(), tempfile::tempdir_in("/var/tmp").unwrap());
+    let command = format!(
+        "[ -e log ] || echo 1 > once; echo line >> log; touch \"$(echo {})/new\"; exit $?",
+        outside.path().display()
+    );
+    for input in [false, true] {
+        let args = json!({ "command": command, "stdin": input }).to_string();
+        let reply = world.run(&["--json", "call", "--approve", "shell", &args]).json();
+        assert_eq!(reply["payload"]["exit_code"], json!(0), "{reply}");
+        assert_eq!(world.read("log"), "line\nline\n", "{reply}");
+        let changes = &reply["payload"]["changes"];
+        assert_eq!(changes["paths"], json!(["+log", "+once"]), "{reply}");
+        assert_eq!((&changes["created"], &changes["changed"]), (&json!(2), &json!(0)), "{reply}");
+        assert!(changes["notes"][0].as_str().unwrap().contains("ran twice"), "{reply}");
+        assert_eq!(reply["artifacts"]["files_changed"], json!(["once", "log"]), "{reply}");
+        assert_eq!(world.run(&["undo", "last"]).code, 0);
+        assert!(!world.workspace().join("log").exists() && !world.workspace().join("once").exists());
+        std::fs::remove_file(outside.path().join("new")).unwrap();
+    }
+}
+
+#[test]
 fn a_place_that_was_missing_is_granted_for_one_call() {
     let (world, outside) = (World::new(), tempfile::tempdir_in("/var/tmp").unwrap());
     let command = format!("touch \"$(echo {})/new\"", outside.path().display());

@@ -12,6 +12,7 @@
 
 mod approved;
 mod cleared;
+mod first_attempt;
 mod found;
 mod judged;
 mod outcome;

@@ -32,3 +32,18 @@ pub(in crate::gate) struct Tally {
     /// Those of them that the reply tells of, with what to do next.
     pub(in crate::gate) denied: Vec<DeniedAccess>,
 }
+
+impl Tally {
+    /// This tally of a second attempt, with what the first one did: its changes stay, and its output is stored.
+    #[must_use]
+    pub(in crate::gate) fn following(mut self, first: Self) -> Self {
+        let is_new = |path: &String| !self.files_changed.contains(path);
+        let changed: Vec<String> = first.files_changed.into_iter().filter(is_new).collect();
+        self.files_changed.splice(0..0, changed);
+        self.more_files_changed += first.more_files_changed;
+        self.folded.splice(0..0, first.folded);
+        self.processes.splice(0..0, first.processes);
+        self.refs.splice(0..0, first.refs);
+        self
+    }
+}

@@ -10,6 +10,7 @@ use toolgate_contract::{
 
 use toolgate_policy::PolicyRequest;
 
+use super::first_attempt::with_first_changes;
 use super::{Request, Stopped, attempt};
 use crate::gate::call_record::CallRecord;
 use crate::gate::refusals::unrecorded;
@@ -80,7 +81,7 @@ impl Outcome<'_> {
         let before = (record.wider.clone(), record.verdict.clone(), record.approval);
         let request = Request::Wider { missing, denials: record.tally.denials.clone() };
         match attempt(record, request).await {
-            Ok(outcome) => outcome,
+            Ok(outcome) => Self { result: with_first_changes(outcome.result, result), ..outcome },
             Err(stopped) if stopped.is_unrecorded => stopped.into(),
             Err(Stopped { mut record, error, .. }) => {
                 (record.wider, record.verdict, record.approval) = before;
