@@ -283,6 +283,25 @@ async fn a_persons_new_secrets_stay_beside_a_command_in_place_and_what_a_rule_de
     session.end().await;
 }
 
+/// A command that began before the file was there learns of it when another one is looked at.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_persons_secrets_that_change_twice_beside_commands_in_place_stay() {
+    let world = world();
+    world.file("first.sh", "touch one; cat").file("second.sh", "touch two; cat");
+    let session = world.session();
+    for (name, ready) in [("first", "one"), ("second", "two")] {
+        let command = json!({ "command": format!("sh {name}.sh"), "background": true, "stdin": true });
+        call(&world, &session, "shell", command).await;
+        wait_until_async("the command runs", || world.path().join(ready).exists()).await;
+    }
+    world.file(".env", "TOKEN=old\n");
+    // Begins with a look at both.
+    world.run_script("true > third", json!({ "stdin": true, "yield_ms": 600_000 })).await;
+    world.file(".env", "TOKEN=new\n");
+    session.end().await;
+    assert_eq!(read(&world, ".env").as_deref(), Some("TOKEN=new\n"));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_planted_file_that_is_larger_than_everything_kept_for_undo_is_put_back_too() {
     let world = TestWorkspace::new(toolgate_tools::all(), "preset = 'full'\n[undo]\nquota_bytes = 100000").confined();

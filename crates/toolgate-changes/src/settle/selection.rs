@@ -77,16 +77,19 @@ impl ChangeSelector {
     }
 
     /// Decides about changes that were made in place: those to quarantine have to be reverted. A new file whose name says that
-    /// it holds secrets stays: nobody can tell whether the command made it or a person beside it, whose `.env` must not
-    /// vanish. One that was there before is mounted over, so the command can't have changed it.
+    /// it holds secrets stays, also if it has changed again since others were told of it: nobody can tell whether that was the
+    /// command or a person beside it, whose `.env` must not vanish. One that was there before the command is mounted over and
+    /// not compared, so the command can't have changed it.
     pub(crate) fn select_in_place(&self, changes: Vec<Change>) -> ChangeSelection {
         let new_content = |place: &WorkspacePath, max_bytes: u64| self.files.content(place, max_bytes);
         let scanner = AutoloadScanner::new(changes.iter(), &new_content, self.files.as_ref());
         let differences =
             changes.iter().cloned().map(|change| Difference { change, is_stale: false, linked_to: None }).collect();
         let removed = self.removed_repositories(changes.iter(), &new_content, &|_| false, true);
-        let is_new_secret =
-            |change: &Change| change.before.is_none() && self.hidden_paths.hides_as_secret(&change.place);
+        let is_new_secret = |change: &Change| {
+            let is_rewritten = change.after.is_some() && !self.hidden_paths.depends_on_content(&change.place);
+            (change.before.is_none() || is_rewritten) && self.hidden_paths.hides_as_secret(&change.place)
+        };
         let mut choice =
             self.select(differences, &scanner, &new_content, &is_new_secret, &ClosedDirectories::default(), &removed);
         let new_secrets = choice.chosen.iter().filter(|change| is_new_secret(change) && !is_directory(&change.after));

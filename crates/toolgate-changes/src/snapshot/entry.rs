@@ -36,6 +36,9 @@ pub(super) struct SnapshotEntry {
 /// Seconds and nanoseconds.
 type FileTime = (i64, i32);
 
+/// The time of a file that another call left, where that call doesn't say: file tools write at some moment.
+const UNKNOWN: FileTime = (0, 0);
+
 /// A copy of a file. Inode and modification time tell it from a file that something else put in its place.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct FileCopy {
@@ -74,7 +77,7 @@ impl SnapshotEntry {
             device: 0,
             number: 0,
             changed: (0, 0),
-            modified: (0, 0),
+            modified: state.modified.as_ref().map_or(UNKNOWN, time),
             owner: state.owner,
             is_young: true,
             is_reliable: false,
@@ -134,7 +137,8 @@ impl SnapshotEntry {
     pub(super) fn state(&self, copy: Option<&File>) -> std::io::Result<FileState> {
         let bare = self.bare();
         if let Some(sha256) = &self.left_by_others {
-            return Ok(FileState { owner: self.owner, ..FileState::new(sha256, self.bytes, self.mode) });
+            let modified = bare.modified.filter(|_| self.modified != UNKNOWN);
+            return Ok(FileState { modified, owner: self.owner, ..FileState::new(sha256, self.bytes, self.mode) });
         }
         if !bare.is_file() {
             return Ok(FileState { sha256: sha256(self.target.as_deref().unwrap_or_default()), ..bare });

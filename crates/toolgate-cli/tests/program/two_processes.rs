@@ -58,3 +58,30 @@ fn what_another_process_changes_is_not_the_background_commands_work() {
     let said = world.run(&["undo", &theirs]);
     assert_eq!((said.code, world.read("turns.txt").as_str()), (0, "command 1\n"), "their turn, too: {said:?}");
 }
+
+/// What others left has a time, too.
+#[test]
+fn what_another_process_left_comes_back_with_its_time() {
+    let script = "touch ready; until [ -e go ]; do sleep 0.02; done; echo command > theirs.txt; touch done; \
+                  until [ -e end ]; do sleep 0.02; done";
+    let world = World::new().file("beside.sh", script);
+    let mut server = client::start(&world, &["--preset", "full"], false, json!({}));
+    server.initialize();
+    let started = server.call("shell", json!({ "command": "sh beside.sh", "background": true }));
+    let process = started["structuredContent"]["process"].clone();
+    let appears = |name: &str| wait_until(name, || world.workspace().join(name).exists());
+    appears("ready");
+    let shell = json!({ "command": "echo theirs > theirs.txt; touch -d 2001-02-03T04:05:06Z theirs.txt" }).to_string();
+    assert_eq!(world.run(&["--json", "call", "--approve", "shell", &shell]).code, 0);
+    world.put(&world.workspace().join("go"), "");
+    appears("done");
+    world.put(&world.workspace().join("end"), "");
+    let wait = json!({ "action": "wait", "process": process, "timeout_ms": 300_000 });
+    wait_until("the command ends", || server.call("process", wait.clone())["structuredContent"]["running"] == false);
+    assert_eq!(server.end(), 0);
+    let call = started["_meta"]["toolgate/call"].as_str().unwrap();
+    let said = world.run(&["undo", call]);
+    let file = std::fs::metadata(world.workspace().join("theirs.txt")).unwrap();
+    let time = file.modified().unwrap().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    assert_eq!((world.read("theirs.txt").as_str(), time), ("theirs\n", 981_173_106), "{said:?}");
+}
