@@ -189,7 +189,7 @@ pub(crate) fn check_settled(
 
 /// Whether a directory that somebody removed while the command ran is made again for what the command wrote into it: its
 /// work isn't lost, and the reply names the directory, too.
-fn is_made_again(path: &TreePath, changed: &TreeDiff, wanted: &TreeDiff) -> bool {
+pub(crate) fn is_made_again(path: &TreePath, changed: &TreeDiff, wanted: &TreeDiff) -> bool {
     let is_made = matches!(changed.get(path), Some((None, Some(made))) if made.is_directory());
     let is_written =
         |(inner, (_, meant)): (&TreePath, &(Option<Node>, Option<Node>))| inner.is_in(path) && meant.is_some();

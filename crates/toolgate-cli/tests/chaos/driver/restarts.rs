@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{CallFacts, Driver, RunningCommand, server_index};
-use crate::checks::equal;
+use crate::checks::{equal, is_made_again};
 use crate::hold;
 use crate::leftovers::{self, ProcessIdentity};
 use crate::operation::{Act, Actor};
@@ -44,8 +44,10 @@ impl Driver {
         let ended = self.forget_running(index);
         let mut changed = tree::diff(&before, &after);
         for (call, wanted) in staged {
+            let all = changed.clone();
             let is_its = |path: &TreePath, now: &Option<Node>| {
                 wanted.get(path).is_some_and(|(_, meant)| equal(path, meant.as_ref(), now.as_ref()))
+                    || is_made_again(path, &all, &wanted)
             };
             let its = changed.extract_if(.., |path, (_, now)| is_its(path, now)).collect();
             self.history.add(Some(&call), &its, false);
