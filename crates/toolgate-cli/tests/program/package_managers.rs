@@ -64,7 +64,9 @@ impl Installs {
         let sysroot = String::from_utf8(sysroot.stdout).unwrap();
         let path = format!("{}/bin:/usr/local/bin:/usr/bin:/bin", sysroot.trim());
         command.env("PATH", path).env("RUSTUP_HOME", sysroot.trim()).env("TOOLS", &self.tools);
-        self.cache_home.iter().for_each(|directory| drop(command.env("XDG_CACHE_HOME", directory)));
+        if let Some(directory) = &self.cache_home {
+            command.env("XDG_CACHE_HOME", directory);
+        }
         for name in CERTIFICATES {
             if let Some(value) = std::env::var_os(name) {
                 command.env(name, value);
