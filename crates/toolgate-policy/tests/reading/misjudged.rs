@@ -73,6 +73,7 @@ fn what_only_reads_data_names_patterns_or_stays_inside_is_not_denied() {
         ("find . -name '.env*'", "allow", "allow"),
         ("openssl genrsa -out x.key 2048", "ask", "deny"),
         ("openssl req -x509 -newkey rsa:2048 -nodes -keyout x.key -out x.crt -subj /CN=x", "ask", "deny"),
+        ("openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -subj /CN=x", "ask", "deny"),
         ("mv a.txt b.txt", "allow-confined", "deny"),
         ("rm a.txt", "ask", "deny"),
         ("git clone /srv/mirror/repo.git work", "allow-confined", "deny"),
