@@ -12,8 +12,8 @@ mod tasks;
 mod unavailable;
 
 use crate::dialect::{Dialect, DialectTool};
+use crate::parameter::Parameter;
 use crate::parameter::ParameterKind::{Boolean, Choice, Integer, Objects, Text};
-use crate::parameter::{ANY_INTEGER, Parameter};
 use crate::questions::enter_questions;
 
 /// Claude Code since 2.1.
@@ -94,7 +94,7 @@ const QUESTION: &[Parameter] = &[
 const FETCH: &[Parameter] = &[
     Parameter::required("url", Text, "The address"),
     Parameter::required("prompt", Text, "What to look for in it"),
-    Parameter::optional("offset", ANY_INTEGER, ""),
+    Parameter::optional("offset", Integer(0, i64::MAX), "How many characters of the page to skip"),
 ];
 const LS: &[Parameter] = &[
     Parameter::required("path", Text, "The absolute path of the directory"),

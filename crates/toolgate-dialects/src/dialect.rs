@@ -158,6 +158,8 @@ pub struct EnteredCall {
     pub native: NativeCall,
     tool: &'static DialectTool,
     args: Arguments,
+    /// Arguments that the tool doesn't know and that were ignored, as its client ignores them.
+    dropped: Vec<String>,
     earlier: Vec<Reply>,
 }
 
@@ -314,10 +316,19 @@ impl Dialect {
             Some((parameter, _)) => Some(json!({ parameter: text })),
             None => serde_json::from_str(text).ok().filter(Value::is_object),
         });
-        let args = Arguments::read(meant.as_ref().unwrap_or(args), tool.parameters, self.ignored, !self.is_closed)
-            .map_err(EnterFault::Arguments)?;
+        let given = meant.as_ref().unwrap_or(args);
+        let args =
+            Arguments::read(given, tool.parameters, self.ignored, !self.is_closed).map_err(EnterFault::Arguments)?;
         let native = (tool.enter)(&args, memory)?;
-        Ok(EnteredCall { native, tool, args, earlier: Vec::new() })
+        Ok(EnteredCall { native, tool, args, dropped: self.dropped(tool, given), earlier: Vec::new() })
+    }
+
+    /// The names of arguments that a tool doesn't have, but for those that change nothing.
+    fn dropped(&self, tool: &DialectTool, given: &Value) -> Vec<String> {
+        let is_known =
+            |name: &str| self.ignored.contains(&name) || tool.parameters.iter().any(|parameter| parameter.name == name);
+        let names = given.as_object().into_iter().flat_map(|given| given.keys());
+        names.filter(|name| !is_known(name)).cloned().collect()
     }
 
     /// Why there is no tool of this name: the client has one that can't be had here, or it has none.
@@ -348,9 +359,16 @@ impl Dialect {
 
     /// Says what came of a call.
     pub fn leave(&self, entered: &EnteredCall, reply: &Reply, memory: &mut DialectMemory) -> ShownResult {
-        let EnteredCall { tool, args, earlier, .. } = entered;
+        let EnteredCall { tool, args, earlier, dropped, .. } = entered;
         match &reply.error {
-            None => (tool.leave)(&mut Returned { args, earlier, reply, memory }),
+            None => {
+                let mut shown = (tool.leave)(&mut Returned { args, earlier, reply, memory });
+                shown.text += &dropped
+                    .iter()
+                    .map(|name| format!("\n(`{name}` was ignored: {} doesn't have it.)", tool.name))
+                    .collect::<String>();
+                shown
+            }
             Some(error) => {
                 let asked = AskedCall { id: &reply.tool_call_id, tool: tool.name, args: &Value::Object(args.all()) };
                 self.say_failure(&asked, &EnterFault::Refused(error.clone()), Some(reply), memory)

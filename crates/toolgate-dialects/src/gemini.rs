@@ -16,6 +16,8 @@ use crate::tasks::leave_task;
 /// Gemini CLI.
 pub static GEMINI: Dialect = Dialect {
     is_closed: false,
+    // An order within the turn, which the gate keeps by its locks.
+    ignored: &["wait_for_previous"],
     unavailable: UNAVAILABLE,
     ..Dialect::new("gemini", "Gemini CLI 0.61", TOOLS, failure::failure)
 };
@@ -57,7 +59,7 @@ const GREP: &[Parameter] = &[
     Parameter::required("pattern", Text, "A regular expression"),
     DIR_PATH,
     Parameter::optional("include_pattern", Text, "Which files, as a glob"),
-    Parameter::optional("exclude_pattern", Text, "Leave out lines that match this; not supported here"),
+    Parameter::optional("exclude_pattern", Text, "Leave out lines that match this"),
     Parameter::optional("names_only", Boolean, "Show only the files"),
     Parameter::optional("case_sensitive", Boolean, "Off unless set"),
     Parameter::optional("fixed_strings", Boolean, "The pattern is plain text"),
@@ -114,7 +116,7 @@ const QUESTION: &[Parameter] = &[
     Parameter::required("header", Text, "A short title"),
     Parameter::required("type", Choice(&["choice", "text", "yesno"]), "How it is answered"),
     Parameter::optional("options", Objects(OPTION), "Answers to choose from"),
-    Parameter::optional("multiSelect", Boolean, "Whether several can be chosen; not supported here"),
+    Parameter::optional("multiSelect", Boolean, "Whether several can be chosen"),
     Parameter::optional("placeholder", Text, "Makes no difference here"),
 ];
 const ASK: &[Parameter] = &[Parameter::required("questions", Objects(QUESTION), "One to four questions")];

@@ -14,6 +14,7 @@ mod definitions;
 mod dialect;
 mod dialect_set;
 mod dialect_state;
+mod expression;
 mod fence;
 mod gemini;
 mod json_result;

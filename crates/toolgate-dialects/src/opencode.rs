@@ -77,7 +77,7 @@ const QUESTION: &[Parameter] = &[
     Parameter::required("question", Text, "The question"),
     Parameter::required("header", Text, "A short title"),
     Parameter::required("options", Objects(OPTION), "Answers to choose from"),
-    Parameter::optional("multiple", Boolean, "Whether several can be chosen; not supported here"),
+    Parameter::optional("multiple", Boolean, "Whether several can be chosen"),
 ];
 const ASK: &[Parameter] = &[Parameter::required("questions", Objects(QUESTION), "The questions")];
 

@@ -1,7 +1,6 @@
 //! Questions to the person, as every dialect's `ask` asks them.
 
 use serde_json::{Value, json};
-use toolgate_contract::ToolError;
 
 use crate::dialect::{EnterFault, NativeCall, Returned};
 use crate::memory::DialectMemory;
@@ -12,34 +11,28 @@ const SEVERAL: &[&str] = &["multiSelect", "multiple"];
 
 /// The native call of a list `questions`, each with its `options`.
 pub(crate) fn enter_questions(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
-    refuse_several(args)?;
     let choice =
         |option: &Arguments| json!({ "label": option.word("label"), "description": option.text("description") });
     let native = |question: &Arguments| {
         let choices: Vec<Value> = question.objects("options").iter().map(choice).collect();
-        json!({ "question": question.word("question"), "choices": choices })
+        json!({ "question": question_text(question), "choices": choices })
     };
     let questions: Vec<Value> = args.objects("questions").iter().map(native).collect();
     Ok(NativeCall::new("ask", json!({ "questions": questions })))
 }
 
-/// Refuses questions to which several answers can be chosen.
-pub(crate) fn refuse_several(args: &Arguments) -> Result<(), EnterFault> {
-    let questions = args.objects("questions");
-    match SEVERAL.iter().find(|name| questions.iter().any(|question| question.is(name))) {
-        None => Ok(()),
-        Some(name) => {
-            let error = ToolError::invalid_args("Only one answer to a question can be chosen here.");
-            Err(error.with_hint(format!("Set `{name}` to false, or ask several questions.")).into())
-        }
-    }
+/// The question as the person reads it. A form has room for one choice, so several are typed.
+pub(crate) fn question_text(question: &Arguments) -> String {
+    let several = SEVERAL.iter().any(|name| question.is(name));
+    let how = if several { " (Several can be chosen: type them, separated by commas.)" } else { "" };
+    format!("{}{how}", question.word("question"))
 }
 
 /// Each question with its answer: `"Q"="A"`, separated by commas.
 pub(crate) fn answered_pairs(returned: &Returned<'_>) -> String {
-    let pair = |given: &Value| {
-        let text = |name: &str| given[name].as_str().unwrap_or_default();
-        format!("\"{}\"=\"{}\"", text("question"), text("answer"))
+    let questions = returned.args.objects("questions");
+    let pair = |(question, given): (&Arguments, &Value)| {
+        format!("\"{}\"=\"{}\"", question.word("question"), given["answer"].as_str().unwrap_or_default())
     };
-    returned.list("answers").iter().map(pair).collect::<Vec<_>>().join(", ")
+    questions.iter().zip(returned.list("answers")).map(pair).collect::<Vec<_>>().join(", ")
 }

@@ -1,6 +1,7 @@
 //! What dialects have in common about commands: units of time, words, and the directory that a command leaves the shell in.
 
 use crate::dialect::Returned;
+use crate::memory::DialectMemory;
 
 /// The longest wait of a native call, in milliseconds: for clients that wait for a command's end.
 pub(crate) const MOST_WAIT_MS: i64 = 600_000;
@@ -12,7 +13,7 @@ pub(crate) fn seconds(milliseconds: i64) -> i64 {
 
 /// Where a command that succeeded leaves the shell, relative to the workspace: `Some` if it begins with a plain `cd`, and an error
 /// if that leads out of the workspace. What a `cd` further on does isn't followed: only running it would tell.
-pub(crate) fn changed_directory(command: &str, current: &str) -> Option<Result<String, ()>> {
+pub(crate) fn changed_directory(command: &str, memory: &DialectMemory) -> Option<Result<String, ()>> {
     let rest = command.trim().strip_prefix("cd ")?;
     let target = rest.split("&&").next()?.trim();
     let is_plain = !target.is_empty()
@@ -21,11 +22,13 @@ pub(crate) fn changed_directory(command: &str, current: &str) -> Option<Result<S
     if !is_plain {
         return None;
     }
-    if target.starts_with('/') {
-        return Some(Err(()));
-    }
-    let mut names: Vec<&str> = current.split('/').filter(|name| !name.is_empty()).collect();
-    for name in target.split('/') {
+    let (from, path) = match target.strip_prefix(memory.workspace.as_str()) {
+        Some(inner) if !memory.workspace.is_empty() && (inner.is_empty() || inner.starts_with('/')) => ("", inner),
+        _ if target.starts_with('/') => return Some(Err(())),
+        _ => (memory.directory.as_str(), target),
+    };
+    let mut names: Vec<&str> = from.split('/').filter(|name| !name.is_empty()).collect();
+    for name in path.split('/') {
         match name {
             "" | "." => {}
             ".." => {
@@ -39,6 +42,11 @@ pub(crate) fn changed_directory(command: &str, current: &str) -> Option<Result<S
     Some(Ok(names.join("/")))
 }
 
+/// Whether this is the shell that commands run in, by name or path. What is written for `sh` runs in it too.
+pub(crate) fn is_our_shell(shell: &str) -> bool {
+    ["bash", "sh"].contains(&shell.rsplit('/').next().unwrap_or(shell))
+}
+
 /// Both streams of a command as one text, standard output first. Their order among each other isn't recorded.
 pub(crate) fn both_streams(returned: &Returned<'_>) -> String {
     let (mut output, errors) = (returned.text("stdout").to_owned(), returned.text("stderr"));
@@ -48,7 +56,7 @@ pub(crate) fn both_streams(returned: &Returned<'_>) -> String {
     output + errors
 }
 
-/// What the model has to know of a command beside its output: what the sandbox denied, what was noted, and what was kept aside.
+/// What the model has to know of a command beside its output: what the sandbox denied, what was noted, and what was quarantined.
 pub(crate) fn command_notes(returned: &Returned<'_>) -> Vec<String> {
     let changes = returned.field("changes");
     let denied = returned.field("denied").as_array().into_iter().flatten();
@@ -56,7 +64,7 @@ pub(crate) fn command_notes(returned: &Returned<'_>) -> Vec<String> {
     let noted = changes["notes"].as_array().into_iter().flatten().filter_map(|note| note.as_str().map(str::to_owned));
     let kept = changes["kept_aside"].as_array().into_iter().flatten().map(|kept| {
         let text = |name: &str| kept[name].as_str().unwrap_or_default();
-        format!("`{}` was kept aside: {}.", text("path"), text("reason"))
+        format!("`{}` was quarantined, not written to the workspace: {}.", text("path"), text("reason"))
     });
     denied.chain(noted).chain(kept).collect()
 }
@@ -64,7 +72,7 @@ pub(crate) fn command_notes(returned: &Returned<'_>) -> Vec<String> {
 /// Words as one line for a shell. `bash -lc LINE` and `sh -c LINE` are the line itself, so that it is read as what it is.
 pub(crate) fn command_line(words: &[&str]) -> String {
     if let [shell, flags, line] = words
-        && ["bash", "sh", "/bin/bash", "/bin/sh", "/usr/bin/bash"].contains(shell)
+        && ["bash", "sh", "/bin/bash", "/bin/sh", "/usr/bin/bash", "/usr/bin/sh"].contains(shell)
         && ["-c", "-lc", "-cl"].contains(flags)
     {
         return (*line).to_owned();
@@ -83,13 +91,21 @@ mod tests {
 
     #[test]
     fn a_plain_cd_stays_and_leads_out_of_no_workspace() {
-        let stays_at = |command, current| changed_directory(command, current).map(|to| to.unwrap_or("outside".into()));
+        let stays_at = |command, current: &str| {
+            let mut memory = DialectMemory::new("/srv/work");
+            memory.directory = current.into();
+            changed_directory(command, &memory).map(|to| to.unwrap_or("outside".into()))
+        };
         for (command, current, expected) in [
             ("cd src", "", Some("src")),
             ("cd ../lib && ls", "src", Some("lib")),
             ("cd ..", "src/deep", Some("src")),
             ("cd ..", "", Some("outside")),
             ("cd /tmp", "src", Some("outside")),
+            ("cd /srv/work/lib && ls", "src", Some("lib")),
+            ("cd /srv/work", "src", Some("")),
+            ("cd /srv/work/../x", "src", Some("outside")),
+            ("cd /srv/works", "src", Some("outside")),
             ("cd", "src", None),
             ("cd $HOME", "src", None),
             ("cd 'a b'", "src", None),
@@ -101,8 +117,16 @@ mod tests {
     }
 
     #[test]
+    fn other_shells_are_not_ours() {
+        let shells = ["bash", "/bin/sh", "zsh", "/usr/bin/fish", "pwsh"];
+        assert_eq!(shells.map(is_our_shell), [true, true, false, false, false]);
+    }
+
+    #[test]
     fn words_become_a_line_that_policy_can_read() {
         assert_eq!(command_line(&["bash", "-lc", "ls | wc -l"]), "ls | wc -l");
+        assert_eq!(command_line(&["/usr/bin/sh", "-c", "ls"]), "ls");
+        assert_eq!(command_line(&["zsh", "-c", "ls"]), "zsh -c ls");
         assert_eq!(command_line(&["rm", "-rf", "a b"]), "rm -rf 'a b'");
         assert_eq!(command_line(&["bash", "script.sh", "-c"]), "bash script.sh -c");
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use toolgate_dialects::{Dialect, dialect};
+use toolgate_dialects::{DIALECTS, Dialect, dialect};
 
 /// The tools of each client, whether they are offered at once, by a flag, or only by older versions of the same client.
 const NAMES: &[(&str, &str)] = &[
@@ -36,12 +36,40 @@ const NAMES: &[(&str, &str)] = &[
          list_mcp_resources local_shell mcp read_file read_mcp_resource request_user_input send_input shell shell_command \
          spawn_agent update_plan view_image wait web_search write_stdin",
     ),
+    (
+        "gemini",
+        "activate_skill ask_user enter_plan_mode exit_plan_mode glob google_web_search grep_search invoke_agent \
+         list_background_processes list_directory list_mcp_resources read_background_output read_file read_many_files \
+         read_mcp_resource replace run_shell_command save_memory search_file_content update_topic web_fetch write_file write_todos",
+    ),
+    (
+        "opencode",
+        "apply_patch bash edit glob grep list list_mcp_resource_templates list_mcp_resources lsp plan_exit question read \
+         read_mcp_resource skill task todowrite webfetch write",
+    ),
+    (
+        "clude",
+        "apply_patch codebase_search delete_file display glob_file_search grep list_dir read_file read_lints run_terminal_cmd \
+         update_memory",
+    ),
+    ("skills", "delete_file grep list_dir network_request read_file run_script write_file"),
+    (
+        "coder",
+        "bash glob grep list lsp_definition lsp_diagnostics lsp_hover patch read skill task todoread todowrite write",
+    ),
+    ("autonous", "bash edit find grep ls read write"),
 ];
 
 /// Names under which later or earlier versions have the same tool; they do no harm.
 fn names_of_other_versions(dialect: &Dialect) -> BTreeSet<&'static str> {
     let all = NAMES.iter().filter(|(name, _)| dialect.name.starts_with(name.split('-').next().unwrap_or(name)));
     all.flat_map(|(_, names)| names.split_whitespace()).collect()
+}
+
+#[test]
+fn every_dialect_is_listed_here() {
+    let listed: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
+    assert_eq!(DIALECTS.iter().map(|dialect| dialect.name).collect::<Vec<_>>(), listed);
 }
 
 #[test]

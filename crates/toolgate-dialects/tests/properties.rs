@@ -6,7 +6,8 @@ use proptest::sample::select;
 use serde_json::{Map, Value, json};
 use toolgate_contract::{ErrorCode, Reply, ToolError};
 use toolgate_dialects::{
-    ArgumentError, DIALECTS, Dialect, DialectMemory, DialectTool, EnterFault, Parameter, ParameterKind, dialect,
+    ArgumentError, DIALECTS, Dialect, DialectMemory, DialectTool, EnterFault, EnteredCall, Parameter, ParameterKind,
+    ShownResult, dialect,
 };
 
 /// A value for a parameter.
@@ -54,6 +55,24 @@ fn memory() -> DialectMemory {
     memory
 }
 
+/// A native reply without any field.
+fn succeeded() -> Reply {
+    Reply {
+        ok: true,
+        error: None,
+        payload: Some(json!({})),
+        ..Reply::refused("call_1".into(), ToolError::invalid_args(""))
+    }
+}
+
+/// What the model gets once every native call has succeeded; none if a native call can't be made.
+fn shown_at_last(dialect: &Dialect, mut entered: EnteredCall) -> Option<ShownResult> {
+    while let Some(next) = dialect.next(&entered, &succeeded(), &memory()).ok()? {
+        entered = next;
+    }
+    Some(dialect.leave(&entered, &succeeded(), &mut memory()))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
@@ -97,6 +116,9 @@ proptest! {
             Ok(entered) => {
                 prop_assert!(!dialect.is_closed, "{} {}", dialect.name, tool.name);
                 prop_assert!(!entered.native.args.to_string().contains("surprise"), "{}", entered.native.args);
+                let Some(shown) = shown_at_last(dialect, entered) else { return Ok(()) };
+                let is_named = shown.text.contains(&format!("`{name}` was ignored"));
+                prop_assert!(is_named, "{} {}: {}", dialect.name, tool.name, shown.text);
             }
         }
     }

@@ -94,8 +94,8 @@ fn claude_is_told_of_faults_in_its_own_words_with_what_to_do_next() {
     assert!(secret.contains("denied by your permission settings"), "{secret}");
     let mask = error("Edit", json!({ "file_path": "hello.txt", "old_string": "***REDACTED***", "new_string": "x" }));
     assert!(mask.contains("a secret that you weren't shown"), "{mask}");
-    let only = error("Grep", json!({ "pattern": "hello", "-o": true }));
-    assert!(only.contains("`-o` isn't supported here"), "what can't be honoured isn't dropped without a word: {only}");
+    let pages = error("Read", json!({ "file_path": "hello.txt", "pages": "1-2" }));
+    assert!(pages.contains("Pages of a PDF"), "what can't be honoured isn't dropped without a word: {pages}");
     let timeout = error("Bash", json!({ "command": "ls", "timeout": 700_000 }));
     assert!(timeout.contains("run_in_background"), "{timeout}");
     assert_eq!(client.end(), 0);
@@ -136,7 +136,8 @@ fn codex_runs_patches_and_plans_in_its_own_words() {
     let (text, is_error) = said(&mut client, "exec_command", json!({ "cmd": "echo hi; exit 3", "unknown": 1 }));
     let lines: Vec<&str> = text.lines().collect();
     assert!(!is_error && lines[0].starts_with("Chunk ID: ") && lines[1].starts_with("Wall time: "), "{text}");
-    assert_eq!(lines[2..], ["Process exited with code 3", "Original token count: 1", "Output:", "hi"]);
+    let ignored = "(`unknown` was ignored: exec_command doesn't have it.)";
+    assert_eq!(lines[2..], ["Process exited with code 3", "Original token count: 1", "Output:", "hi", "", ignored]);
     let patch =
         "*** Begin Patch\n*** Add File: n.txt\n+new\n*** Update File: hello.txt\n@@\n-world\n+moon\n*** End Patch\n";
     let expected =
@@ -211,6 +212,12 @@ fn dialects_are_listed_declared_and_called_from_the_shell() {
 fn claude_gets_what_it_knows() {
     golden::run_scripts("claude");
     golden::run_scripts("claude-2.0");
+}
+
+#[test]
+fn codex_gets_what_it_knows() {
+    golden::run_scripts("codex");
+    golden::run_scripts("codex-2026-01");
 }
 
 #[test]

@@ -3,7 +3,10 @@
 use serde_json::json;
 use toolgate_contract::{ErrorCode, Right, ToolError};
 
-use crate::dialect::{Answered, EnterFault, NativeCall, Returned, ShownResult, not_here};
+use super::files::REMINDER;
+use crate::dialect::{Answered, EnterFault, NativeCall, Returned, ShownResult};
+use crate::expression;
+use crate::fence::without_tags;
 use crate::memory::DialectMemory;
 use crate::parameter::ParameterKind::{Boolean, Integer, Text};
 use crate::parameter::{Arguments, Parameter};
@@ -71,8 +74,10 @@ pub(super) fn leave_bash(returned: &mut Returned<'_>) -> ShownResult {
 pub(super) fn leave_bash_2_0(returned: &mut Returned<'_>) -> ShownResult {
     let (stdout, stderr) = (returned.text("stdout").to_owned(), returned.text("stderr").to_owned());
     let failed = returned.field("exit_code").as_i64().is_some_and(|code| code != 0);
-    let separate = if failed && !stdout.is_empty() && !stderr.is_empty() { "\n" } else { "" };
-    let streams = if failed { [stderr + separate, stdout] } else { [stdout, stderr] };
+    let streams = match failed && !stdout.is_empty() && !stderr.is_empty() {
+        true => [format!("{}\n\n{stdout}", stderr.trim_end()), String::new()],
+        false => [stdout, stderr],
+    };
     bash(returned, streams, "", false)
 }
 
@@ -92,7 +97,7 @@ fn bash(returned: &mut Returned<'_>, streams: [String; 2], nothing: &str, is_per
     }
     match returned.field("exit_code").as_i64() {
         Some(0) | None => {
-            let directory = changed_directory(returned.args.word("command"), &returned.memory.directory);
+            let directory = changed_directory(returned.args.word("command"), returned.memory);
             output += &enter_directory(returned.memory, directory);
             let output = output.trim_start_matches('\n');
             ShownResult::ok(if output.trim().is_empty() { nothing } else { output })
@@ -124,7 +129,7 @@ pub(super) fn kilobytes(bytes: u64) -> String {
 
 fn joined(streams: &[String]) -> String {
     let parts: Vec<&str> = streams.iter().map(|stream| stream.trim_end()).filter(|stream| !stream.is_empty()).collect();
-    parts.join("\n")
+    without_tags(&parts.join("\n"), &[REMINDER])
 }
 
 fn with_output(first: &str, output: &str) -> String {
@@ -222,16 +227,19 @@ pub(super) fn printed(returned: &Returned<'_>) -> ShownResult {
 }
 
 pub(super) fn enter_output(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
-    not_here(args, &["filter"])?;
+    expression::given(args, "filter", false)?;
     Ok(NativeCall::new("process", json!({ "action": "read", "process": args.word("bash_id") })))
 }
 
 pub(super) fn leave_output(returned: &mut Returned<'_>) -> ShownResult {
     let status = if returned.field("running").as_bool() == Some(true) { "running" } else { "completed" };
+    let filter = expression::given(returned.args, "filter", false).ok().flatten();
     let mut parts = vec![format!("<status>{status}</status>")];
     parts.extend(returned.field("exit_code").as_i64().map(|code| format!("<exit_code>{code}</exit_code>")));
     for name in ["stdout", "stderr"] {
-        let text = returned.text(name).trim_end();
+        let lines = returned.text(name).trim_end().lines();
+        let lines = lines.filter(|line| filter.as_ref().is_none_or(|filter| filter.is_match(line)));
+        let text = without_tags(&lines.collect::<Vec<_>>().join("\n"), &[REMINDER]);
         if !text.is_empty() {
             parts.push(format!("<{name}>\n{text}\n</{name}>"));
         }

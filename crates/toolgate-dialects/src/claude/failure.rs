@@ -44,7 +44,8 @@ fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
         }
         ErrorCode::NotAFile => format!("EISDIR: illegal operation on a directory, read '{}'", failed.text("file_path")),
         ErrorCode::NoMatch => {
-            let old = failed.text("old_string");
+            // Of several replacements, the native message says which one it was.
+            let old = if failed.tool == "MultiEdit" { message.as_str() } else { failed.text("old_string") };
             let copied = if has_line_numbers(old) { "\nThe line numbers that Read shows aren't part of the file: leave them out." } else { "" };
             use_error(&format!("String to replace not found in file.\nString: {old}")) + copied
         }

@@ -6,7 +6,7 @@ use toolgate_contract::{ErrorCode, ToolError};
 use super::commands::{kilobytes, printed};
 use super::failure::NO_CHANGES;
 use super::{EDIT, FILE_PATH, notebooks};
-use crate::changed_lines::changed_lines;
+use crate::changed_lines::{changed_lines, first_changed_line};
 use crate::dialect::{Answered, EnterFault, NativeCall, Returned, ShownResult};
 use crate::memory::DialectMemory;
 use crate::new_file::{look_first, write_if_missing};
@@ -19,6 +19,9 @@ use crate::redaction::refuse_mask;
 const MOST_LINES: i64 = 2000;
 /// Bytes of a file that is shown without saying which part of it.
 const MOST_BYTES: u64 = 256 * 1024;
+
+/// The tag around what this client itself tells its model. Lines of a file can't be taken for it, as they have numbers.
+pub(super) const REMINDER: &str = "system-reminder";
 
 pub(super) const EDIT_FILE: &[Parameter] = &[FILE_PATH, EDIT[0], EDIT[1], EDIT[2]];
 pub(super) const MULTI_EDIT: &[Parameter] =
@@ -89,7 +92,7 @@ fn read(returned: &mut Returned<'_>, prefixed: &dyn Fn(i64, &str) -> String) -> 
 }
 
 fn reminder(text: &str) -> String {
-    format!("<system-reminder>{text}</system-reminder>")
+    format!("<{REMINDER}>{text}</{REMINDER}>")
 }
 
 /// Remembers the version that the model has seen, by the path that it named.
@@ -161,8 +164,8 @@ pub(super) fn leave_edit(returned: &mut Returned<'_>) -> ShownResult {
 
 pub(super) fn leave_edit_2_0(returned: &mut Returned<'_>) -> ShownResult {
     let path = edited(returned);
-    let (start, numbered_line) = (returned.number("first_line"), |number, line: &str| format!("{number:>6}→{line}"));
-    let snippet = numbered(&changed_lines(returned.text("diff")), start.max(1), &numbered_line);
+    let (diff, numbered_line) = (returned.text("diff"), |number, line: &str| format!("{number:>6}→{line}"));
+    let snippet = numbered(&changed_lines(diff), first_changed_line(diff), &numbered_line);
     ShownResult::ok(format!(
         "The file {path} has been updated. Here's the result of running `cat -n` on a snippet of the edited file:\n{snippet}{}",
         note(returned)

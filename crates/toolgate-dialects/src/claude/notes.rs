@@ -3,7 +3,9 @@
 use serde_json::json;
 
 use super::QUESTION;
-use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult, not_here};
+use super::files::REMINDER;
+use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
+use crate::fence::without_tags;
 use crate::memory::DialectMemory;
 use crate::parameter::ParameterKind::{Objects, Text};
 use crate::parameter::{Arguments, Parameter};
@@ -29,7 +31,6 @@ pub(super) fn leave_todo_read(returned: &mut Returned<'_>) -> ShownResult {
 }
 
 pub(super) fn enter_fetch(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
-    not_here(args, &["offset"])?;
     let url = args.word("url");
     let url = url.strip_prefix("http://").map_or_else(|| url.to_owned(), |rest| format!("https://{rest}"));
     Ok(NativeCall::new("fetch", json!({ "url": url })))
@@ -37,6 +38,14 @@ pub(super) fn enter_fetch(args: &Arguments, _: &DialectMemory) -> Result<NativeC
 
 pub(super) fn leave_fetch(returned: &mut Returned<'_>) -> ShownResult {
     let (content, prompt) = (returned.text("content").trim_end(), returned.args.word("prompt"));
+    let skipped = usize::try_from(returned.args.integer("offset").unwrap_or(0)).unwrap_or(usize::MAX);
+    if let Some(artifact) = returned.artifact().filter(|_| skipped > 0) {
+        return ShownResult::error(format!(
+            "The page is too long to be shown from character {skipped} on. All of it can be read with the tool `artifact`: {artifact}"
+        ));
+    }
+    let content: String = content.chars().skip(skipped).collect();
+    let content = without_tags(&content, &[REMINDER]);
     ShownResult::ok(format!("{content}\n\nThis is the page's own text. Your question was: {prompt}"))
 }
 

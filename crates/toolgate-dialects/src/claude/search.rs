@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult, not_here};
-use crate::matches::{MatchLine, matched_lines, texts};
+use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
+use crate::expression::expression;
+use crate::matches::{MatchLine, matched_lines, only_matches, texts};
 use crate::memory::DialectMemory;
 use crate::parameter::Arguments;
 
@@ -48,10 +49,7 @@ fn has_more(returned: &Returned<'_>) -> bool {
 }
 
 pub(super) fn enter_grep(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
-    not_here(args, &["-o"])?;
     let multiline = args.is("multiline");
-    // In this client a dot matches newlines where a match may span lines.
-    let pattern = if multiline { format!("(?s){}", args.word("pattern")) } else { args.word("pattern").to_owned() };
     let mode = match args.text("output_mode") {
         Some("content") => "matches",
         Some("count") => "counts",
@@ -62,15 +60,16 @@ pub(super) fn enter_grep(args: &Arguments, memory: &DialectMemory) -> Result<Nat
         limit => limit + args.integer("offset").unwrap_or(0),
     };
     let context = args.integer("-C").or(args.integer("context"));
+    // Without a wish, the native tool would show some lines around few matches.
+    let is_bare = mode == "matches" && args.integer("-A").or(args.integer("-B")).is_none();
     let native = json!({
-        "pattern": pattern,
+        "pattern": pattern(args),
         "path": memory.native_or_here(args.text("path")),
         "glob": args.text("glob").map(|glob| vec![glob]),
         "type": args.text("type").map(|kind| vec![kind]),
         "ignore_case": args.is("-i"),
         "multiline": multiline,
-        // Without a wish, the native tool would show some lines around few matches.
-        "context": context.or((mode == "matches" && args.integer("-A").or(args.integer("-B")).is_none()).then_some(0)),
+        "context": context.or(is_bare.then_some(0)),
         "before": args.integer("-B"),
         "after": args.integer("-A"),
         "mode": mode,
@@ -78,6 +77,12 @@ pub(super) fn enter_grep(args: &Arguments, memory: &DialectMemory) -> Result<Nat
         "hidden": true,
     });
     Ok(NativeCall::new("grep", native))
+}
+
+/// The pattern as it is searched for. In this client a dot matches newlines where a match may span lines.
+fn pattern(args: &Arguments) -> String {
+    let lines = if args.is("multiline") { "(?s)" } else { "" };
+    format!("{lines}{}", args.word("pattern"))
 }
 
 pub(super) fn leave_grep(returned: &mut Returned<'_>) -> ShownResult {
@@ -130,13 +135,18 @@ fn content(returned: &Returned<'_>, skip: usize) -> String {
     let matches = returned.field("matches").as_array().cloned().unwrap_or_default();
     // Where one file was named, its name isn't repeated.
     let named = returned.args.text("path").map(|path| returned.memory.native(path)).unwrap_or_default();
-    let lines = matches.iter().skip(skip).flat_map(|found| match_lines(found, numbers, &named));
+    let only =
+        returned.args.is("-o").then(|| expression(&pattern(returned.args), returned.args.is("-i")).ok()).flatten();
+    let lines = matches.iter().skip(skip).flat_map(|found| match &only {
+        Some(expression) => shown_lines(found, only_matches(found, expression), numbers, &named),
+        None => shown_lines(found, matched_lines(found), numbers, &named),
+    });
     let lines: Vec<String> = lines.collect();
     if lines.is_empty() { "No matches found".to_owned() } else { lines.join("\n") }
 }
 
-/// A match with the lines around it: `path:7:text`, and `path-6-text` for what is around it.
-fn match_lines(found: &Value, numbers: bool, named: &str) -> Vec<String> {
+/// Lines of a match: `path:7:text`, and `path-6-text` for what is around it.
+fn shown_lines(found: &Value, lines: Vec<MatchLine<'_>>, numbers: bool, named: &str) -> Vec<String> {
     let path = found["path"].as_str().unwrap_or_default();
     let shown = |line: MatchLine<'_>| {
         let mark = if line.is_match { ':' } else { '-' };
@@ -144,5 +154,5 @@ fn match_lines(found: &Value, numbers: bool, named: &str) -> Vec<String> {
         let path = if path == named { String::new() } else { format!("{path}{mark}") };
         format!("{path}{number}{}", line.text)
     };
-    matched_lines(found).into_iter().map(shown).collect()
+    lines.into_iter().map(shown).collect()
 }

@@ -3,11 +3,11 @@
 use serde_json::json;
 use toolgate_contract::{ErrorCode, Right, ToolError};
 
-use super::exec_output::{chunk, noted_output, wall_time};
+use super::exec_output::{chunk, noted_output, total_lines, wall_time};
 use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
 use crate::memory::DialectMemory;
 use crate::parameter::Arguments;
-use crate::shell::{MOST_WAIT_MS, command_line, seconds};
+use crate::shell::{MOST_WAIT_MS, command_line, is_our_shell, seconds};
 
 /// Milliseconds that a call waits for a command where the model says nothing.
 const DEFAULT_YIELD: i64 = 10_000;
@@ -18,7 +18,7 @@ const POLL_BOUNDS: (i64, i64) = (5_000, 300_000);
 const CTRL_C: &str = "\u{3}";
 
 pub(super) fn enter_exec(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
-    if let Some(shell) = args.text("shell").filter(|shell| !shell.ends_with("bash") && !shell.ends_with("sh")) {
+    if let Some(shell) = args.text("shell").filter(|shell| !is_our_shell(shell)) {
         return Err(ToolError::invalid_args(format!("There is no shell `{shell}` here; commands run in bash.")).into());
     }
     if let Some(patch) = super::files::heredoc_patch(args.word("cmd")) {
@@ -131,7 +131,7 @@ pub(super) fn leave_shell(returned: &mut Returned<'_>) -> ShownResult {
 pub(super) fn leave_shell_command(returned: &mut Returned<'_>) -> ShownResult {
     let (output, code) = ended(returned);
     let total = match &returned.reply.truncated {
-        Some(cut) => format!("Total output lines: {}\n", output.lines().count() as u64 + cut.lines),
+        Some(_) => format!("Total output lines: {}\n", total_lines(returned, &output)),
         None => String::new(),
     };
     ShownResult::ok(format!(

@@ -21,9 +21,7 @@ pub(super) fn chunk(returned: &Returned<'_>, state: &str) -> String {
     let count = tokens(output.len() as u64 + cut);
     let id = chunk_id(&returned.reply.tool_call_id);
     let warning = returned.artifact().map_or_else(String::new, |artifact| {
-        let cut = returned.reply.truncated.as_ref().map_or(0, |cut| cut.lines);
-        // One line of what is left says that something was cut.
-        let lines = (output.lines().count() as u64 + cut).saturating_sub(1);
+        let lines = total_lines(returned, &output);
         format!(
             "Warning: truncated output (original token count: {count}); the artifact {artifact} has all of it\n\
              Total output lines: {lines}\n\n"
@@ -33,6 +31,13 @@ pub(super) fn chunk(returned: &Returned<'_>, state: &str) -> String {
         "Chunk ID: {id}\nWall time: {:.4} seconds\n{state}\nOriginal token count: {count}\nOutput:\n{warning}{output}",
         wall_time(returned)
     )
+}
+
+/// Lines of the whole output, of which some may have been cut.
+pub(super) fn total_lines(returned: &Returned<'_>, output: &str) -> u64 {
+    let shown = output.lines().count() as u64;
+    // One line of what is left says that something was cut.
+    returned.reply.truncated.as_ref().map_or(shown, |cut| (shown + cut.lines).saturating_sub(1))
 }
 
 /// Seconds that the command took.

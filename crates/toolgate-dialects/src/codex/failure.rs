@@ -4,7 +4,9 @@ use serde_json::Value;
 use toolgate_contract::{ErrorClass, ErrorCode, ToolError};
 
 use crate::dialect::{EnterFault, FailedCall, ShownResult};
+use crate::matches::texts;
 use crate::parameter::ArgumentError;
+use crate::shell::command_line;
 
 pub(super) fn failure(failed: &FailedCall<'_>) -> ShownResult {
     ShownResult::error(match failed.fault {
@@ -40,7 +42,10 @@ fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
         (_, ErrorCode::InvalidArgs) => message.clone(),
         (_, code) if code.class() == ErrorClass::Policy => {
             let command = ["cmd", "command"].iter().find_map(|name| failed.args.get(*name));
-            let command = command.map(|command| command.as_str().map_or_else(|| command.to_string(), str::to_owned));
+            let command = command.map(|command| match command {
+                Value::Array(_) => command_line(&texts(command)),
+                other => other.as_str().unwrap_or_default().to_owned(),
+            });
             let quoted = command.map_or_else(String::new, |command| format!("`/bin/bash -lc '{command}'` "));
             format!(
                 "{} failed: CreateProcess {{ message: \"Rejected(\\\"{quoted}rejected: {message}\\\")\" }}",

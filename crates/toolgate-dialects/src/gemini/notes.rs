@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
 use crate::memory::DialectMemory;
 use crate::parameter::Arguments;
-use crate::questions::refuse_several;
+use crate::questions::question_text;
 use crate::tasks::enter_task;
 use crate::todos::write_todos;
 
@@ -69,14 +69,13 @@ pub(super) fn leave_memory(returned: &mut Returned<'_>) -> ShownResult {
 }
 
 pub(super) fn enter_ask(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
-    refuse_several(args)?;
     let native = |question: &Arguments| {
         let choices: Vec<Value> = match question.word("type") {
             "text" => Vec::new(),
             "yesno" => vec![json!({ "label": "Yes" }), json!({ "label": "No" })],
             _ => question.objects("options").iter().map(choice).collect(),
         };
-        json!({ "question": question.word("question"), "choices": choices, "free_text": question.word("type") != "yesno" })
+        json!({ "question": question_text(question), "choices": choices, "free_text": question.word("type") != "yesno" })
     };
     let questions: Vec<Value> = args.objects("questions").iter().map(native).collect();
     Ok(NativeCall::new("ask", json!({ "questions": questions })))

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult, not_here};
+use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
+use crate::expression;
 use crate::matches::{matched_lines, texts};
 use crate::memory::DialectMemory;
 use crate::parameter::Arguments;
@@ -42,8 +43,9 @@ pub(super) fn leave_glob(returned: &mut Returned<'_>) -> ShownResult {
 }
 
 pub(super) fn enter_grep(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
-    not_here(args, &["exclude_pattern"])?;
-    let limit = args.integer("total_max_matches").unwrap_or(DEFAULT_MATCHES);
+    let excludes = expression::given(args, "exclude_pattern", !args.is("case_sensitive"))?.is_some();
+    // What is left out is known only once it was found, so all is looked for.
+    let limit = if excludes { MOST_RESULTS } else { most_matches(args) };
     let no_ignore = args.is("no_ignore");
     let call = json!({
         "pattern": args.word("pattern"),
@@ -54,7 +56,7 @@ pub(super) fn enter_grep(args: &Arguments, memory: &DialectMemory) -> Result<Nat
         "context": args.integer("context"),
         "before": args.integer("before"),
         "after": args.integer("after"),
-        "mode": if args.is("names_only") { "files" } else { "matches" },
+        "mode": if args.is("names_only") && !excludes { "files" } else { "matches" },
         "limit": limit.min(MOST_RESULTS),
         "gitignore": !no_ignore,
         "hidden": no_ignore,
@@ -62,15 +64,22 @@ pub(super) fn enter_grep(args: &Arguments, memory: &DialectMemory) -> Result<Nat
     Ok(NativeCall::new("grep", call))
 }
 
+/// Matches that the model wants to see.
+fn most_matches(args: &Arguments) -> i64 {
+    args.integer("total_max_matches").unwrap_or(DEFAULT_MATCHES)
+}
+
 pub(super) fn leave_grep(returned: &mut Returned<'_>) -> ShownResult {
     let pattern = returned.args.word("pattern");
     let path = returned.args.text("dir_path").filter(|path| !path.is_empty()).unwrap_or(".");
     let about = format!("for pattern \"{pattern}\" in path \"{path}\"");
-    let (files, matches) = (texts(returned.field("files")), limited(returned));
-    if files.is_empty() && matches.is_empty() {
+    let (matches, is_cut) = limited(returned);
+    let mut files = texts(returned.field("files"));
+    files.extend(matches.chunk_by(|a, b| a["path"] == b["path"]).filter_map(|of_file| of_file[0]["path"].as_str()));
+    if files.is_empty() {
         return ShownResult::ok(format!("No matches found {about}."));
     }
-    let more = if returned.is("has_more") { "\n(There are more; narrow the search.)" } else { "" };
+    let more = if is_cut || returned.is("has_more") { "\n(There are more; narrow the search.)" } else { "" };
     if returned.args.is("names_only") {
         let count = files.len();
         return ShownResult::ok(format!("Found {count} files with matches {about}:\n{}{more}", files.join("\n")));
@@ -79,12 +88,23 @@ pub(super) fn leave_grep(returned: &mut Returned<'_>) -> ShownResult {
     ShownResult::ok(format!("Found {count} {word} {about}:\n---\n{}{more}", by_file(&matches)))
 }
 
-/// The matches, as many of each file as the model wants.
-fn limited<'a>(returned: &'a Returned<'_>) -> Vec<&'a Value> {
-    let most = returned.args.integer("max_matches_per_file").unwrap_or(i64::MAX);
-    let most = usize::try_from(most).unwrap_or(usize::MAX);
+/// The matches that the model wants to see, as many of each file and as many altogether as it says, and whether there are more.
+fn limited<'a>(returned: &'a Returned<'_>) -> (Vec<&'a Value>, bool) {
+    let args = returned.args;
+    let exclude = expression::given(args, "exclude_pattern", !args.is("case_sensitive")).ok().flatten();
+    let is_wanted = |found: &&Value| {
+        let text = found["text"].as_str().unwrap_or_default();
+        exclude.as_ref().is_none_or(|exclude| !exclude.is_match(text))
+    };
+    let number = |limit: i64| usize::try_from(limit).unwrap_or(usize::MAX);
+    let of_a_file = number(args.integer("max_matches_per_file").unwrap_or(i64::MAX));
     let files = returned.list("matches").chunk_by(|a, b| a["path"] == b["path"]);
-    files.flat_map(|of_file| of_file.iter().take(most)).collect()
+    let wanted = files.flat_map(|of_file| of_file.iter().filter(is_wanted).take(of_a_file));
+    let mut wanted: Vec<&Value> = wanted.collect();
+    let most = number(most_matches(args));
+    let is_cut = wanted.len() > most;
+    wanted.truncate(most);
+    (wanted, is_cut)
 }
 
 /// The matches of each file under its name, `L7: text` for a match and `L6- text` for what is around it.
