@@ -6,6 +6,7 @@ use clap::Args;
 
 use crate::clients;
 use crate::command_line::CommandLine;
+use crate::setup;
 
 #[derive(Args)]
 pub(crate) struct BenchOptions {
@@ -106,6 +107,15 @@ const BENCHES: &[Benchmark] = &[
         measures: "starting a confined command, prepared, from nothing and on a layer over 50,000 files, and opening files inside",
         peer: "a plain spawn, bwrap, and opening outside",
         install: None,
+    },
+    Benchmark {
+        name: "gateway",
+        package: "toolgate-cli",
+        targets: &["gateway"],
+        features: "",
+        measures: "a call of another MCP server's tool through the gate, and the list of 220 tools of fifteen servers",
+        peer: "direct calls of server-filesystem, and a fastmcp proxy",
+        install: Some(setup::install_mcp_proxy),
     },
     Benchmark {
         name: "mcp",

@@ -69,10 +69,23 @@ const NPM_MANAGERS: &[&str] = &["pnpm@10.34.9", "yarn@1.22.22", "@yarnpkg/cli-di
 /// The package manager from PyPI that tests install with.
 const UV: &str = "uv==0.13.8";
 
+/// MCP servers that tests put behind the gate, from npm and from PyPI.
+const NPM_MCP_SERVERS: &[&str] = &[
+    "@modelcontextprotocol/server-everything@2026.8.31",
+    "@modelcontextprotocol/server-filesystem@2026.8.31",
+    "@modelcontextprotocol/server-memory@2026.8.31",
+];
+const PYPI_MCP_SERVERS: &[&str] =
+    &["mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19", "mcp-server-fetch==2026.10.24"];
+
+/// The proxy that calls through the gate are measured beside.
+const MCP_PROXY: &str = "fastmcp==4.1.4";
+
 /// Installs everything that tests use and that isn't here.
 pub(crate) fn install() -> Result<()> {
     install_packages()?;
     install_package_managers()?;
+    install_mcp_servers()?;
     [NEXTEST, DENY].iter().try_for_each(install_cargo_tool)
 }
 
@@ -121,6 +134,34 @@ fn install_package_managers() -> Result<()> {
         .words([format!("{place}/python/bin/pip"), "install".into(), "--quiet".into(), UV.into()])
         .run()?;
     std::fs::write(&stamp, wanted).context("the installation can't be noted")
+}
+
+/// Installs real MCP servers, for tests that put them behind the gate.
+pub(crate) fn install_mcp_servers() -> Result<()> {
+    let directory = repository_root().join("target/mcp-servers");
+    let (wanted, stamp) = (format!("{NPM_MCP_SERVERS:?} {PYPI_MCP_SERVERS:?}"), directory.join("installed"));
+    if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    std::fs::create_dir_all(&directory)?;
+    let place = directory.display().to_string();
+    CommandLine::new("npm install --no-audit --no-fund --loglevel error --prefix")
+        .words([place.as_str()])
+        .words(NPM_MCP_SERVERS.iter().copied())
+        .run()?;
+    CommandLine::new("python3 -m venv").words([format!("{place}/python")]).run()?;
+    CommandLine::new("")
+        .words([format!("{place}/python/bin/pip"), "install".into(), "--quiet".into()])
+        .words(PYPI_MCP_SERVERS.iter().map(|server| (*server).to_owned()))
+        .run()?;
+    std::fs::write(&stamp, wanted).context("the installation can't be noted")
+}
+
+/// Installs the MCP servers, and the proxy that calls through the gate are measured beside.
+pub(crate) fn install_mcp_proxy() -> Result<()> {
+    install_mcp_servers()?;
+    let pip = repository_root().join("target/mcp-servers/python/bin/pip").display().to_string();
+    CommandLine::new("").words([pip.as_str(), "install", "--quiet", MCP_PROXY]).run()
 }
 
 /// Makes sure that the tool is there; any version will do. It is built without optimization, which it doesn't need: that

@@ -17,7 +17,7 @@ use crate::error::{ConfigError, from_toml, line_at};
 use crate::preset::Preset;
 
 pub use self::commands::{CommandsConfig, OverlayMode, UnknownCommandAction};
-pub use self::mcp::{McpConfig, McpServerConfig, SecretSource, ServerDirectory};
+pub use self::mcp::{McpConfig, McpServerConfig, SecretSource, ServerDirectory, ServerProtocol};
 pub use self::rule::RuleConfig;
 pub use self::tools::{ConfiguredToolConfig, EffectsConfig, ToolsConfig};
 

@@ -64,8 +64,19 @@ const TOOL_FIELDS: [FieldRow; 8] = [
 ];
 
 /// The fields of an MCP server.
-const SERVER_FIELDS: [FieldRow; 10] = [
-    ("command", "list of strings", "The program and its arguments, without a shell. Required."),
+const SERVER_FIELDS: [FieldRow; 13] = [
+    ("command", "list of strings", "The program and its arguments, without a shell. This or `url` is required."),
+    ("url", "string", "The address of a server elsewhere: https, or http for this machine."),
+    (
+        "bearer",
+        "string",
+        "With `url`: where a token for it is, as `env:NAME` or `file:/PATH`. Without it, `toolgate mcp login` gets one.",
+    ),
+    (
+        "protocol",
+        "`\"auto\"`, `\"handshake\"`, `\"stateless\"`",
+        "Which protocol version is spoken: until 2025-11-25, since 2026-07-28, or what works. `\"auto\"` if left out.",
+    ),
     ("env", "table of strings", "Variables that it has, as they are."),
     ("secrets", "table of strings", "Variables that it has, each as `env:NAME` or `file:/PATH`, where its value is."),
     ("workspace", "`\"read\"`, `\"write\"`", "What it may do in the workspace. `\"read\"` if left out."),
@@ -79,8 +90,16 @@ const SERVER_FIELDS: [FieldRow; 10] = [
         "list of strings",
         "Directories beside the workspace that it may read, such as the one with its own files.",
     ),
-    ("hosts", "list of strings", "Hosts that it may connect to. None if left out."),
-    ("timeout_seconds", "whole number", "Seconds that a call of one of its tools may take. 120 if left out."),
+    (
+        "hosts",
+        "list of strings",
+        "Hosts that it may connect to, or that may be reached for it beside the one of its `url`. None if left out.",
+    ),
+    (
+        "timeout_seconds",
+        "whole number",
+        "Seconds without a sign of life after which a call of one of its tools is given up. 120 if left out.",
+    ),
     ("idle_seconds", "whole number", "Seconds without a call after which it is stopped. 600 if left out."),
     ("effects", "tables", "`[mcp.servers.NAME.effects.TOOL]`: what a call of that tool touches; see above."),
 ];

@@ -100,6 +100,11 @@ impl ConfigPaths {
         self.state.join("mcp/pins")
     }
 
+    /// The directory of tokens for other MCP servers.
+    pub fn mcp_tokens(&self) -> PathBuf {
+        self.state.join("mcp/tokens")
+    }
+
     /// The directory of the homes of other MCP servers.
     pub fn mcp_homes(&self) -> PathBuf {
         self.state.join("mcp/homes")

@@ -33,7 +33,8 @@ pub use config::{
     ApprovalsConfig, AuditConfig, CachesConfig, CommandsConfig, Config, ConfiguredToolConfig, EffectsConfig,
     FetchConfig, GrantDays, LimitsConfig, McpConfig, McpServerConfig, NetworkConfig, OverlayMode, PackageCacheMode,
     ProcessesConfig, RedactConfig, RootConfig, RuleConfig, SecretSource, SensitiveConfig, ServerDirectory,
-    SkillsConfig, StoreConfig, StoreUrl, ToolLimitsConfig, ToolsConfig, UndoConfig, UnknownCommandAction,
+    ServerProtocol, SkillsConfig, StoreConfig, StoreUrl, ToolLimitsConfig, ToolsConfig, UndoConfig,
+    UnknownCommandAction,
 };
 pub use contradictions::contradictions;
 pub use effective::EffectiveSetting;

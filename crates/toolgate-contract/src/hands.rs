@@ -16,7 +16,7 @@ pub use self::files::FileHands;
 pub use self::processes::ProcessHands;
 use crate::{
     Agents, AllowedTools, ArtifactRef, BoxFuture, ErrorCode, Message, NoteKind, NoteUpdate, Question, QuestionOutcome,
-    ServerCall, ServerDescription, ServerReply, SkillCandidate, ToolError, WebRequest, WebResponse,
+    ResourceRequest, ServerCall, ServerDescription, ServerReply, SkillCandidate, ToolError, WebRequest, WebResponse,
 };
 
 /// Work for a thread that may block.
@@ -71,6 +71,12 @@ pub trait Hands: FileHands + ProcessHands + Send + Sync {
     ) -> BoxFuture<'a, Result<WebResponse, ToolError>>;
     /// Calls a tool of another MCP server, which the call declared with its definition. The server is started if it doesn't run.
     fn call_server<'a>(&'a self, server: &'a str, call: ServerCall) -> BoxFuture<'a, Result<ServerReply, ToolError>>;
+    /// Asks another MCP server for its resources, for a call that declared that with the server's identity.
+    fn server_resource<'a>(
+        &'a self,
+        server: &'a str,
+        request: ResourceRequest,
+    ) -> BoxFuture<'a, Result<Value, ToolError>>;
     /// What another MCP server says of itself, for a call that declared to start it.
     fn describe_server<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<ServerDescription, ToolError>>;
     /// Other agents, for a call that declared this agent; and the id of the call, which is their parent.

@@ -97,11 +97,14 @@ pub use staged_changes::{
 };
 pub use tier::Tier;
 pub use tool::{AnyTool, BoxFuture, PreparedCall, Preview, Tool, VersionAdapter, erase, payload_schema};
-pub use tool_server::{ServerCall, ServerConnection, ServerDescription, ServerReply, ToolServer};
+pub use tool_server::{
+    ResourceRequest, ServerCall, ServerChannel, ServerConnection, ServerDescription, ServerLocation, ServerReply,
+    ToolServer,
+};
 pub use tree_walk::{
     EntryMetadata, SkipReason, VisitedEntry, Visitor, VisitorFactory, WalkHandle, WalkOptions, WalkStep,
 };
-pub use web::{Web, WebRequest, WebResponse};
+pub use web::{ResponseBody, StreamedResponse, Web, WebRequest, WebResponse};
 pub use workspace_path::{LocatedEffect, STATE_DIRECTORY, WorkspacePath};
 
 /// Re-exported so that a tool needs no dependency of its own to derive its schemas.

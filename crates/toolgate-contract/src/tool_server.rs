@@ -6,22 +6,38 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{BoxFuture, ChildProcess, LaunchSpec, Person, RootAccess, SettledChanges, ToolError};
+use crate::{BoxFuture, ChildProcess, EgressPolicy, LaunchSpec, Person, RootAccess, SettledChanges, ToolError, Web};
 
 /// An MCP server that configuration names.
 pub trait ToolServer: Send + Sync {
     /// Its name in the configuration.
     fn name(&self) -> &str;
-    /// How it is started.
-    fn launch_spec(&self) -> Result<LaunchSpec, ToolError>;
+    /// Where it is.
+    fn location(&self) -> Result<ServerLocation, ToolError>;
     /// What it may do in the workspace.
     fn workspace_access(&self) -> RootAccess;
     /// Hosts that it may connect to, beside those that policy allows.
     fn hosts(&self) -> &[String];
     /// Seconds without a call after which it is stopped.
     fn idle_seconds(&self) -> u64;
-    /// Begins to speak to a server that was started.
-    fn connect(&self, child: Arc<dyn ChildProcess>) -> BoxFuture<'_, Result<Arc<dyn ServerConnection>, ToolError>>;
+    /// Begins to speak to the server.
+    fn connect(&self, channel: ServerChannel) -> BoxFuture<'_, Result<Arc<dyn ServerConnection>, ToolError>>;
+}
+
+/// Where a server is.
+pub enum ServerLocation {
+    /// On this machine: a program that is started in a sandbox.
+    Program(Box<LaunchSpec>),
+    /// Elsewhere, at this host and port.
+    Remote(String, u16),
+}
+
+/// What a server is spoken to through. The gate makes it, within what the server may reach.
+pub enum ServerChannel {
+    /// The standard streams of a program that was started.
+    Program(Arc<dyn ChildProcess>),
+    /// HTTP, as far as this egress policy lets it pass.
+    Remote(Arc<dyn Web>, Arc<dyn EgressPolicy>),
 }
 
 /// A server that runs. Dropping the last hold on it ends it, with everything that it has started.
@@ -31,6 +47,14 @@ pub trait ServerConnection: Send + Sync {
     /// Calls a tool, if the server defines it as it was approved. Gives the result as the server wrote it. What the server asks
     /// meanwhile is asked of this person.
     fn call<'a>(&'a self, call: &'a ServerCall, person: Arc<dyn Person>) -> BoxFuture<'a, Result<Value, ToolError>>;
+    /// The resources that it lists, one page: the result as the server wrote it.
+    fn list_resources<'a>(&'a self, cursor: Option<&'a str>) -> BoxFuture<'a, Result<Value, ToolError>>;
+    /// The content of a resource: the result as the server wrote it.
+    fn read_resource<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<Value, ToolError>>;
+    /// The last of what it wrote to its standard error.
+    fn stderr(&self) -> String {
+        String::new()
+    }
     /// Whether it can still be spoken to.
     fn is_open(&self) -> bool;
     /// Ends it, and returns when it and all that it started are gone.
@@ -44,10 +68,21 @@ pub struct ServerCall {
     pub tool: String,
     /// The hash of its approved definition.
     pub definition: String,
+    /// The hash of what the server said that it is when it was approved; none if it said nothing.
+    pub server_hash: Option<String>,
     /// What the effect of the call has as its definition: this hash, and who the server is.
     pub approved_as: String,
     /// The arguments, validated against the approved schema.
     pub args: Value,
+}
+
+/// What is asked of a server beside calls of its tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResourceRequest {
+    /// A page of the list of resources, from this cursor on.
+    List(Option<String>),
+    /// The content of the resource with this URI.
+    Read(String),
 }
 
 /// What a server says of itself. None of it is to be believed.

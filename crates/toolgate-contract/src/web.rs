@@ -36,6 +36,29 @@ pub struct WebResponse {
     pub redirects: Vec<String>,
 }
 
+/// A response whose body is read piece by piece.
+pub struct StreamedResponse {
+    /// The status code.
+    pub status: u16,
+    /// The headers worth reporting, with names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Box<dyn ResponseBody>,
+}
+
+impl StreamedResponse {
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// The body of a response. Dropping it ends the request.
+pub trait ResponseBody: Send {
+    /// The next piece; none at the end.
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>, ToolError>>;
+}
+
 /// Fetches over HTTP. The egress policy checks every host and every address first, including those of redirects.
 pub trait Web: Send + Sync {
     /// Sends a request.
@@ -44,4 +67,11 @@ pub trait Web: Send + Sync {
         request: WebRequest,
         egress: &'a dyn EgressPolicy,
     ) -> BoxFuture<'a, Result<WebResponse, ToolError>>;
+    /// Sends a request and reads its response piece by piece. A redirect is a response like any other; the time limit is for the
+    /// response to begin.
+    fn stream<'a>(
+        &'a self,
+        request: WebRequest,
+        egress: &'a dyn EgressPolicy,
+    ) -> BoxFuture<'a, Result<StreamedResponse, ToolError>>;
 }

@@ -17,6 +17,9 @@ const MOST_TOOLS: usize = 2000;
 pub struct ServerDefinitions {
     /// The server's name in the configuration.
     pub server: String,
+    /// What it says that it is. Approved with the tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<Value>,
     /// What it says to models. Approved with the tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
@@ -24,11 +27,32 @@ pub struct ServerDefinitions {
     pub tools: Vec<Value>,
 }
 
+/// A part of what a server says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DefinedPart {
+    /// What it says that it is.
+    Identity,
+    /// What it says to models.
+    Instructions,
+    /// The definition of this tool.
+    Tool(String),
+}
+
+impl DefinedPart {
+    /// The tool's name, if it is about one.
+    pub fn tool(&self) -> Option<&str> {
+        match self {
+            Self::Tool(name) => Some(name),
+            Self::Identity | Self::Instructions => None,
+        }
+    }
+}
+
 /// A difference between what was approved and what a server says now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DefinitionChange {
-    /// The tool; none for the server's instructions.
-    pub tool: Option<String>,
+    /// What it is about.
+    pub part: DefinedPart,
     /// What was approved; none if it is new.
     pub before: Option<Value>,
     /// What it is now; none if it is gone.
@@ -60,7 +84,8 @@ impl ServerDefinitions {
             reason: format!("the server defines more than {MOST_TOOLS} tools, and {more} weren't looked at"),
         }));
         let tools = tools.into_values().flatten().map(|definition| definition.raw().clone()).collect();
-        (Self { server: server.to_owned(), instructions: description.instructions.clone(), tools }, faults)
+        let about = Some(description.server.clone()).filter(|about| !about.is_null());
+        (Self { server: server.to_owned(), about, instructions: description.instructions.clone(), tools }, faults)
     }
 
     /// The definitions, checked.
@@ -75,13 +100,14 @@ impl ServerDefinitions {
         };
         let (before, after) = (by_name(self), by_name(now));
         let mut changes = Vec::new();
-        if self.instructions != now.instructions {
-            let text = |instructions: &Option<String>| instructions.clone().map(Value::String);
-            changes.push(DefinitionChange {
-                tool: None,
-                before: text(&self.instructions),
-                after: text(&now.instructions),
-            });
+        let text = |instructions: &Option<String>| instructions.clone().map(Value::String);
+        for (part, before, after) in [
+            (DefinedPart::Identity, self.about.clone(), now.about.clone()),
+            (DefinedPart::Instructions, text(&self.instructions), text(&now.instructions)),
+        ] {
+            if before != after {
+                changes.push(DefinitionChange { part, before, after });
+            }
         }
         let names: std::collections::BTreeSet<&String> = before.keys().chain(after.keys()).collect();
         for name in names {
@@ -89,7 +115,7 @@ impl ServerDefinitions {
             let hash =
                 |raw: &Option<Value>| raw.clone().and_then(|raw| Some(Definition::read(raw).ok()?.hash().to_owned()));
             if hash(&before) != hash(&after) {
-                changes.push(DefinitionChange { tool: Some(name.clone()), before, after });
+                changes.push(DefinitionChange { part: DefinedPart::Tool(name.clone()), before, after });
             }
         }
         changes
@@ -99,9 +125,12 @@ impl ServerDefinitions {
     #[must_use]
     pub fn with(mut self, approved: &[DefinitionChange]) -> Self {
         for change in approved {
-            match &change.tool {
-                None => self.instructions = change.after.as_ref().and_then(Value::as_str).map(str::to_owned),
-                Some(name) => {
+            match &change.part {
+                DefinedPart::Identity => self.about.clone_from(&change.after),
+                DefinedPart::Instructions => {
+                    self.instructions = change.after.as_ref().and_then(Value::as_str).map(str::to_owned);
+                }
+                DefinedPart::Tool(name) => {
                     self.tools.retain(|raw| raw["name"] != name.as_str());
                     self.tools.extend(change.after.clone());
                 }
@@ -131,7 +160,7 @@ mod tests {
         let before = described(vec![tool("same", "s"), tool("changed", "old"), tool("gone", "g")]);
         let now = described(vec![tool("changed", "new"), tool("added", "a"), tool("same", "s")]);
         let changes = before.changes_to(&now);
-        let names: Vec<_> = changes.iter().map(|change| change.tool.as_deref().unwrap()).collect();
+        let names: Vec<_> = changes.iter().map(|change| change.part.tool().unwrap()).collect();
         assert_eq!(names, ["added", "changed", "gone"]);
         let partly = before.clone().with(&changes[1..2]);
         assert_eq!(partly.changes_to(&now).len(), 2);

@@ -12,17 +12,28 @@ mod elicitation;
 mod find_tools;
 mod foreign_text;
 mod lines;
+mod links;
+mod oauth;
+mod remote_server;
+mod resource_tools;
 mod server;
 mod server_tool;
 mod tool_name;
 mod tool_result;
 mod tool_search;
 
+pub use connection::ProtocolChoice;
 pub use definition::{Definition, DefinitionFault};
-pub use definitions::{DefinitionChange, ServerDefinitions};
+pub use definitions::{DefinedPart, DefinitionChange, ServerDefinitions};
 pub use describe_tool::DescribeServerTool;
 pub use find_tools::{FindTools, UseTool};
 pub use foreign_text::{cleaned, visible};
+pub use oauth::{
+    AuthorizationServer, ClientRegistration, LoginAttempt, ServerToken, TokenStore, discover_issuer, discover_server,
+    host_of, register,
+};
+pub use remote_server::{RemoteOptions, RemoteServer};
+pub use resource_tools::{ListResources, ReadResource, ServerIdentities};
 pub use server::{ConfiguredServer, ServerOptions};
 pub use server_tool::ServerTool;
 pub use tool_name::tool_name;

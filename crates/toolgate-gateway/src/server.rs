@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use toolgate_contract::{
-    BoxFuture, ChildProcess, LaunchSpec, RootAccess, ServerConnection, StartDirectory, Streams, ToolError, ToolServer,
-    quoted,
+    BoxFuture, LaunchSpec, RootAccess, ServerChannel, ServerConnection, ServerLocation, StartDirectory, Streams,
+    ToolError, ToolServer, quoted,
 };
 
-use crate::connection::Connection;
+use crate::connection::{Connection, ProtocolChoice, ServerFacts};
 
 /// What configuration says of a server.
 #[derive(Debug, Clone)]
@@ -33,6 +34,10 @@ pub struct ServerOptions {
     pub workspace: RootAccess,
     /// Hosts that it may connect to.
     pub hosts: Vec<String>,
+    /// Which protocol versions are tried.
+    pub protocol: ProtocolChoice,
+    /// How long a call may take without a sign of life.
+    pub timeout: Duration,
     /// Seconds without a call after which it is stopped.
     pub idle_seconds: u64,
 }
@@ -54,13 +59,13 @@ impl ToolServer for ConfiguredServer {
         &self.options.name
     }
 
-    fn launch_spec(&self) -> Result<LaunchSpec, ToolError> {
+    fn location(&self) -> Result<ServerLocation, ToolError> {
         let ServerOptions { command, environment, home, roots, .. } = &self.options;
         let [program, arguments @ ..] = &command[..] else {
             return Err(ToolError::internal("A server without a command can't be started."));
         };
         let home_variable = (OsString::from("HOME"), home.clone().into_os_string());
-        Ok(LaunchSpec {
+        Ok(ServerLocation::Program(Box::new(LaunchSpec {
             command: command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
             arguments: arguments.iter().map(OsString::from).collect(),
             environment: [home_variable].into_iter().chain(environment.clone()).collect(),
@@ -73,7 +78,7 @@ impl ToolServer for ConfiguredServer {
             writable: vec![home.clone()],
             read_only: roots.clone(),
             ..LaunchSpec::program(program)
-        })
+        })))
     }
 
     fn workspace_access(&self) -> RootAccess {
@@ -88,9 +93,14 @@ impl ToolServer for ConfiguredServer {
         self.options.idle_seconds
     }
 
-    fn connect(&self, child: Arc<dyn ChildProcess>) -> BoxFuture<'_, Result<Arc<dyn ServerConnection>, ToolError>> {
-        Box::pin(async {
-            let connection = Connection::open(&self.options.name, &self.options.directory, child).await?;
+    fn connect(&self, channel: ServerChannel) -> BoxFuture<'_, Result<Arc<dyn ServerConnection>, ToolError>> {
+        Box::pin(async move {
+            let ServerChannel::Program(child) = channel else {
+                return Err(ToolError::internal("A server that is a program isn't reached over HTTP."));
+            };
+            let ServerOptions { name, directory, protocol, timeout, .. } = &self.options;
+            let facts = ServerFacts { name, root: Some(directory), protocol: *protocol, timeout: *timeout };
+            let connection = Connection::to_program(&facts, child).await?;
             Ok(Arc::new(connection) as Arc<dyn ServerConnection>)
         })
     }

@@ -63,7 +63,7 @@ pub use grant_store::GrantStore;
 pub use inbox::{HeldLease, Inbox, InvalidReplyAddress, Lease, NewTask, ReplyAddress, Task, TaskState};
 pub use indexer::{Indexer, catch_up, reindex};
 pub use journal::Journal;
-pub use pin_store::PinStore;
+pub use pin_store::{PinLock, PinStore};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 pub use quarantine::{CallQuarantine, PlaceFile, Quarantine, QuarantinedChange};

@@ -1,11 +1,13 @@
 //! What a person approved of strangers, such as the definitions of another server's tools. Each is one signed file of the user's
 //! state directory, outside of all workspaces: neither a repository nor a confined command can make or change one.
 
-use std::fs::DirBuilder;
+use std::fs::{DirBuilder, File};
 use std::io::Read;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, OFlags};
+use rustix::io::retry_on_intr;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -13,6 +15,11 @@ use toolgate_contract::{Durability, sha256};
 
 use crate::directory::DirectoryHandle;
 use crate::{JournalError, SigningKey, hex};
+
+/// A lock that is held.
+pub struct PinLock {
+    _file: File,
+}
 
 /// What was approved, by name.
 pub struct PinStore {
@@ -41,6 +48,26 @@ impl PinStore {
         let (Some(pin), Some(seal)) = (record["pin"].as_str(), record["seal"].as_str()) else { return Ok(None) };
         let is_signed = hex::decode(seal.as_bytes()).is_some_and(|seal| self.key.verifies(&parts(name, pin), &seal));
         Ok(is_signed.then(|| serde_json::from_str(pin).ok()).flatten())
+    }
+
+    /// Waits until no other process holds the lock of this name. Held until it is dropped, or the process ends.
+    pub fn lock(&self, name: &str) -> Result<PinLock, JournalError> {
+        let (directory, file) = (DirectoryHandle::at(&self.directory)?, format!("{}.lock", &sha256(name)[..32]));
+        let opened = directory.file(&file, OFlags::RDWR | OFlags::CREATE)?;
+        retry_on_intr(|| rustix::fs::flock(&opened, FlockOperation::LockExclusive))
+            .map_err(|errno| directory.error("couldn't be locked", &file, errno.into()))?;
+        Ok(PinLock { _file: opened })
+    }
+
+    /// Removes what was approved under a name.
+    pub fn remove(&self, name: &str) -> Result<(), JournalError> {
+        let file = self.directory.join(file_name(name));
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(JournalError::io(format!("`{}` couldn't be removed", file.display()))(error))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Approves this under a name, in place of what was approved before.

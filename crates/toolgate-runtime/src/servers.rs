@@ -34,6 +34,8 @@ struct ServerSlot {
 struct SlotState {
     running: Option<Arc<RunningServer>>,
     failures: u32,
+    /// How many calls in a row it ended in.
+    crashes: u32,
     /// Not before this it is tried again.
     paused_until: Option<Instant>,
 }
@@ -44,8 +46,8 @@ pub(crate) type CoveredPaths = Vec<(WorkspacePath, Option<(u64, u64)>)>;
 /// A server that runs.
 pub(crate) struct RunningServer {
     pub(crate) connection: Arc<dyn ServerConnection>,
-    /// How it was launched, for snapshots of what it can change.
-    pub(crate) spec: LaunchSpec,
+    /// How it was launched, for snapshots of what it can change; none for a server elsewhere.
+    pub(crate) spec: Option<LaunchSpec>,
     /// Whether a sandbox keeps it from protected paths.
     pub(crate) is_confined: bool,
     /// Which guarantees hold.
@@ -58,7 +60,7 @@ pub(crate) struct RunningServer {
 impl RunningServer {
     pub(crate) fn new(
         connection: Arc<dyn ServerConnection>,
-        spec: LaunchSpec,
+        spec: Option<LaunchSpec>,
         is_confined: bool,
         covered: CoveredPaths,
         enforced: Enforced,
@@ -100,6 +102,21 @@ impl SessionServers {
         Ok(running)
     }
 
+    /// Counts whether a server outlived a call. One that keeps ending in its calls is left alone like one that doesn't start.
+    pub(crate) async fn count_call(&self, name: &str, is_open: bool) {
+        let slot = self.slots.lock().get(name).cloned();
+        let Some(slot) = slot else { return };
+        let mut state = slot.state.lock().await;
+        match is_open {
+            true => state.crashes = 0,
+            false => {
+                state.crashes += 1;
+                let crashes = state.crashes;
+                state.pause(crashes);
+            }
+        }
+    }
+
     /// Ends a server, and waits until it is gone. Its next call starts it again.
     pub(crate) async fn stop(&self, name: &str) {
         let slot = self.slots.lock().get(name).cloned();
@@ -122,9 +139,12 @@ impl SlotState {
         if left.is_zero() {
             return Ok(());
         }
-        let (times, seconds) = (counted(self.failures, "time"), counted(left.as_secs() + 1, "second"));
-        let message =
-            format!("The MCP server `{name}` failed to start {times} in a row; it is tried again in {seconds}.");
+        let seconds = counted(left.as_secs() + 1, "second");
+        let what = match self.failures {
+            0 => format!("ended in {} in a row", counted(self.crashes, "call")),
+            failures => format!("failed to start {} in a row", counted(failures, "time")),
+        };
+        let message = format!("The MCP server `{name}` {what}; it is tried again in {seconds}.");
         Err(ToolError::new(ErrorCode::ServerError, message).with_hint("Go on without its tools, or tell the person."))
     }
 
@@ -134,11 +154,16 @@ impl SlotState {
             Err(error) if error.code == ErrorCode::Cancelled => {}
             Err(_) => {
                 self.failures += 1;
-                if let Some(more) = self.failures.checked_sub(FAILURES) {
-                    let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(more)).min(LONGEST_PAUSE);
-                    self.paused_until = Some(Instant::now() + pause);
-                }
+                self.pause(self.failures);
             }
+        }
+    }
+
+    /// Leaves the server alone for a while, if it failed often enough in a row.
+    fn pause(&mut self, failures: u32) {
+        if let Some(more) = failures.checked_sub(FAILURES) {
+            let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(more)).min(LONGEST_PAUSE);
+            self.paused_until = Some(Instant::now() + pause);
         }
     }
 }
@@ -184,6 +209,14 @@ mod tests {
             Box::pin(async { Ok(serde_json::Value::Null) })
         }
 
+        fn list_resources<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Result<serde_json::Value, ToolError>> {
+            Box::pin(async { Ok(serde_json::Value::Null) })
+        }
+
+        fn read_resource<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<serde_json::Value, ToolError>> {
+            Box::pin(async { Ok(serde_json::Value::Null) })
+        }
+
         fn is_open(&self) -> bool {
             true
         }
@@ -194,7 +227,7 @@ mod tests {
     }
 
     fn running() -> RunningServer {
-        RunningServer::new(Arc::new(Silent), LaunchSpec::shell("true"), true, Vec::new(), Enforced::default())
+        RunningServer::new(Arc::new(Silent), Some(LaunchSpec::shell("true")), true, Vec::new(), Enforced::default())
     }
 
     const IDLE: Duration = Duration::from_secs(60);
@@ -213,6 +246,24 @@ mod tests {
         tokio::time::sleep(IDLE * 3).await;
         assert!(gone.upgrade().is_none());
         servers.running("a", IDLE, async { Ok(running()) }).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_keeps_ending_in_its_calls_is_left_alone_for_a_while() {
+        let servers = SessionServers::default();
+        for _ in 0..FAILURES {
+            servers.running("a", IDLE, async { Ok(running()) }).await.unwrap();
+            servers.count_call("a", false).await;
+            servers.stop("a").await;
+        }
+        let paused = servers.running("a", IDLE, async { panic!("it is left alone") }).await.err().unwrap();
+        assert!(paused.message.contains("ended in 3 calls in a row"), "{paused}");
+        tokio::time::sleep(FIRST_PAUSE).await;
+        servers.running("a", IDLE, async { Ok(running()) }).await.unwrap();
+        servers.count_call("a", true).await;
+        servers.count_call("a", false).await;
+        servers.stop("a").await;
+        servers.running("a", IDLE, async { Ok(running()) }).await.expect("it worked in between");
     }
 
     #[tokio::test(start_paused = true)]

@@ -72,24 +72,32 @@ impl Hop {
         tls: rustls::ClientConfig,
         limits: &FetchLimits,
     ) -> Result<HopOutcome, ToolError> {
-        let host = self.url.host_str().unwrap_or_default();
-        let client = Client::builder()
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .tls_backend_preconfigured(tls)
-            .resolve_to_addrs(host, addresses)
-            .build()
-            .map_err(|fault| ToolError::internal(format!("The client can't be made: {fault}.")))?;
-        let mut request = client.request(self.method.clone(), self.url.clone()).headers(self.headers.clone());
-        if let Some(body) = &self.body {
-            request = request.body(body.clone());
-        }
-        let response = request.send().await.map_err(|fault| self.failed(&fault))?;
+        let response = self.send(&self.client(addresses, tls)?).await?;
         let to = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
         match (response.status().is_redirection(), to) {
             (true, Some(to)) => Ok(HopOutcome::Redirect { status: response.status().as_u16(), to: to.to_owned() }),
             _ => self.read(response, limits).await.map(HopOutcome::Response),
         }
+    }
+
+    /// A client that connects only to these addresses.
+    pub(crate) fn client(&self, addresses: &[SocketAddr], tls: rustls::ClientConfig) -> Result<Client, ToolError> {
+        Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .tls_backend_preconfigured(tls)
+            .resolve_to_addrs(self.url.host_str().unwrap_or_default(), addresses)
+            .build()
+            .map_err(|fault| ToolError::internal(format!("The client can't be made: {fault}.")))
+    }
+
+    /// Sends the request, and gives the response when its headers are there.
+    pub(crate) async fn send(&self, client: &Client) -> Result<Response, ToolError> {
+        let mut request = client.request(self.method.clone(), self.url.clone()).headers(self.headers.clone());
+        if let Some(body) = &self.body {
+            request = request.body(body.clone());
+        }
+        request.send().await.map_err(|fault| self.failed(&fault))
     }
 
     async fn read(&self, mut response: Response, limits: &FetchLimits) -> Result<WebResponse, ToolError> {
@@ -108,7 +116,7 @@ impl Hop {
     }
 
     /// The error with its root cause: the outermost error only says that the request failed.
-    fn failed(&self, fault: &reqwest::Error) -> ToolError {
+    pub(crate) fn failed(&self, fault: &reqwest::Error) -> ToolError {
         let mut causes: Vec<String> = Vec::new();
         let mut cause = std::error::Error::source(fault);
         while let Some(deeper) = cause {
@@ -124,7 +132,7 @@ impl Hop {
 
 /// The headers of a response that are returned: limited in number and length, and without cookies, which would be
 /// secrets.
-fn returned_headers(headers: &HeaderMap, limits: &FetchLimits) -> Vec<(String, String)> {
+pub(crate) fn returned_headers(headers: &HeaderMap, limits: &FetchLimits) -> Vec<(String, String)> {
     let shown = headers.iter().filter(|(name, _)| *name != SET_COOKIE).take(limits.headers);
     let text = |value: &HeaderValue| {
         let text = String::from_utf8_lossy(value.as_bytes()).into_owned();

@@ -8,17 +8,22 @@
 mod hop;
 mod limits;
 mod redirect;
+mod streamed;
 mod trusted_roots;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use toolgate_contract::{BoxFuture, Denial, EgressPolicy, ErrorCode, ToolError, Web, WebRequest, WebResponse, counted};
+use toolgate_contract::{
+    BoxFuture, Denial, EgressPolicy, ErrorCode, StreamedResponse, ToolError, Web, WebRequest, WebResponse, counted,
+};
 use toolgate_sandbox::{Resolver, SystemResolver};
 use url::Url;
 
 use crate::hop::{Hop, HopOutcome};
 pub use crate::limits::FetchLimits;
 use crate::redirect::next_hop;
+use crate::streamed::KeptClients;
 use crate::trusted_roots::TrustedRoots;
 
 /// Fetches over HTTP.
@@ -27,6 +32,7 @@ pub struct WebClient {
     resolver: Arc<dyn Resolver>,
     trust: Arc<TrustedRoots>,
     limits: FetchLimits,
+    clients: Arc<KeptClients>,
 }
 
 impl WebClient {
@@ -37,7 +43,7 @@ impl WebClient {
 
     /// A client with another resolver, which also trusts these certificates (DER).
     pub fn with(limits: FetchLimits, resolver: Arc<dyn Resolver>, trusted: Vec<Vec<u8>>) -> Self {
-        Self { resolver, trust: Arc::new(TrustedRoots::new(trusted)), limits }
+        Self { resolver, trust: Arc::new(TrustedRoots::new(trusted)), limits, clients: Arc::default() }
     }
 
     async fn follow_redirects(&self, request: WebRequest, egress: &dyn EgressPolicy) -> Result<WebResponse, ToolError> {
@@ -60,6 +66,12 @@ impl WebClient {
 
     /// One request: checked against the egress policy, resolved, made.
     async fn request(&self, hop: &Hop, egress: &dyn EgressPolicy) -> Result<HopOutcome, ToolError> {
+        let usable = self.usable_addresses(hop, egress).await?;
+        hop.make(&usable, self.trust.tls().await?, &self.limits).await
+    }
+
+    /// The addresses of the request's host that the egress policy lets be reached.
+    async fn usable_addresses(&self, hop: &Hop, egress: &dyn EgressPolicy) -> Result<Vec<SocketAddr>, ToolError> {
         let (host, port) = hop.target()?;
         egress.pass(&host, port)?;
         let found = self.resolver.resolve(&host, port).await.map_err(|fault| not_found(&host, &fault))?;
@@ -73,7 +85,7 @@ impl WebClient {
         match (usable.is_empty(), refused) {
             (true, Some(denial)) => Err(denial.into()),
             (true, None) => Err(ToolError::new(ErrorCode::NotFound, format!("`{host}` has no address."))),
-            (false, _) => hop.make(&usable, self.trust.tls().await?, &self.limits).await,
+            (false, _) => Ok(usable),
         }
     }
 }
@@ -92,6 +104,14 @@ impl Web for WebClient {
             };
             tokio::time::timeout(timeout, self.follow_redirects(request, egress)).await.unwrap_or_else(late)
         })
+    }
+
+    fn stream<'a>(
+        &'a self,
+        request: WebRequest,
+        egress: &'a dyn EgressPolicy,
+    ) -> BoxFuture<'a, Result<StreamedResponse, ToolError>> {
+        Box::pin(self.begin_stream(request, egress))
     }
 }
 

@@ -8,9 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use toolgate_config::{McpServerConfig, SecretSource, ServerDirectory, Settings};
+use toolgate_config::{McpServerConfig, SecretSource, ServerDirectory, ServerProtocol, Settings};
 use toolgate_contract::{Declaration, EffectBindings, Permission, ToolError, ToolServer, erase, sha256};
-use toolgate_gateway::{ConfiguredServer, FindTools, ServerDefinitions, ServerOptions, ServerTool, UseTool};
+use toolgate_gateway::{
+    ConfiguredServer, Definition, FindTools, ListResources, ProtocolChoice, ReadResource, RemoteOptions, RemoteServer,
+    ServerDefinitions, ServerIdentities, ServerOptions, ServerTool, TokenStore, UseTool,
+};
 use toolgate_journal::PinStore;
 use toolgate_runtime::{Registry, ToolServers};
 use toolgate_sandbox::process::Profile;
@@ -36,27 +39,60 @@ pub(crate) fn add_mcp_servers(
         return Ok(ToolServers::new());
     }
     let pins = location.mcp_pins()?;
-    let mut servers = ToolServers::new();
+    let (mut servers, mut approved) = (ToolServers::new(), Vec::new());
     for (name, config) in &settings.mcp_servers {
-        match server_options(location, name, config, &options.environment) {
-            Ok(server) => {
-                drop(servers.insert(name.clone(), Arc::new(ConfiguredServer::new(server)) as Arc<dyn ToolServer>))
-            }
+        match tool_server(location, name, config, &options.environment) {
+            Ok(server) => drop(servers.insert(name.clone(), server)),
             Err(why) => {
                 (options.warn)(&format!("The MCP server `{name}` is left out. {why}"));
                 continue;
             }
         }
-        if let Some(approved) = pins.load::<ServerDefinitions>(&pin_name(name, config))? {
-            add_tools(name, config, &approved, registry, &options.warn);
+        if let Some(definitions) = pins.load::<ServerDefinitions>(&pin_name(name, config))? {
+            approved.push((name, config, definitions));
         }
     }
+    for (name, config, definitions) in &approved {
+        let others = approved.iter().filter(|(other, ..)| other != name).map(|(.., definitions)| definitions);
+        let spoken_of = OtherNames::of(registry, others);
+        add_tools(name, config, definitions, &spoken_of, registry, &options.warn);
+    }
+    let identities = approved.iter().map(|(name, config, _)| ((*name).clone(), sha256(identity(config)))).collect();
+    add_finders(registry, Arc::new(identities))?;
+    Ok(servers)
+}
+
+/// Adds the tools that find and use those of servers, and read their resources.
+fn add_finders(registry: &mut Registry, identities: ServerIdentities) -> Result<(), WorkspaceError> {
     let tools: Vec<Declaration> = registry.declarations().filter(|tool| is_of_server(tool)).cloned().collect();
+    if !identities.is_empty() {
+        registry.add(erase(ListResources(Arc::clone(&identities))))?;
+        registry.add(erase(ReadResource(identities)))?;
+    }
     if !tools.is_empty() {
         registry.add(erase(FindTools::new(tools)))?;
         registry.add(erase(UseTool))?;
     }
-    Ok(servers)
+    Ok(())
+}
+
+/// The names of tools that aren't a server's own. Text of the server that has one of them may want to steer how that tool is used.
+struct OtherNames(Vec<String>);
+
+impl OtherNames {
+    fn of<'a>(registry: &Registry, others: impl Iterator<Item = &'a ServerDefinitions>) -> Self {
+        let built_in = registry.declarations().map(|tool| tool.name.clone());
+        let foreign = others.flat_map(ServerDefinitions::definitions).map(|tool| tool.name().to_owned());
+        // Names that are words of the language say nothing.
+        Self(built_in.chain(foreign).filter(|name| name.contains(['_', '-'])).collect())
+    }
+
+    fn are_in(&self, definition: &Definition) -> bool {
+        let text = definition.raw().to_string();
+        let own = definition.name();
+        let is_word = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '-';
+        text.split(|letter| !is_word(letter)).any(|word| word != own && self.0.iter().any(|name| name == word))
+    }
 }
 
 fn is_of_server(tool: &Declaration) -> bool {
@@ -68,16 +104,19 @@ fn add_tools(
     name: &str,
     config: &McpServerConfig,
     approved: &ServerDefinitions,
+    others: &OtherNames,
     registry: &mut Registry,
     warn: &WarningSink,
 ) {
-    let timeout = Duration::from_secs(config.timeout_seconds.unwrap_or(USUAL_TIMEOUT_SECONDS));
+    let timeout = timeout(config);
     for definition in approved.definitions() {
         let bindings = config.effects.get(definition.name()).map_or_else(EffectBindings::default, effect_bindings);
         let added = ServerTool::new(name, &identity(config), &definition, config.workspace)
             .map_err(|error| error.message)
             .and_then(|tool| {
-                registry.add(Arc::new(tool.touching(bindings).within(timeout))).map_err(|error| error.to_string())
+                let tool = tool.of_server(approved.about.as_ref()).touching(bindings).within(timeout);
+                let tool = if others.are_in(&definition) { tool.speaking_of_others() } else { tool };
+                registry.add(Arc::new(tool)).map_err(|error| error.to_string())
             });
         if let Err(why) = added {
             warn(&format!("The tool `{}` of the MCP server `{name}` is left out. {why}", definition.name()));
@@ -87,14 +126,67 @@ fn add_tools(
 
 /// Under which name a server's approved definitions are kept. Another command line is another server.
 pub fn pin_name(name: &str, config: &McpServerConfig) -> String {
-    let identity = json!([config.command, config.env, config.secrets]);
+    let identity = json!([config.command, config.url, config.env, config.secrets]);
     format!("mcp {name} {}", sha256(identity.to_string()))
 }
 
 /// Who a server is and what it may do. An approval of one of its tools is for this one.
 fn identity(config: &McpServerConfig) -> String {
-    let McpServerConfig { command, env, secrets, workspace, roots, hosts, directory, .. } = config;
-    json!([command, env, secrets, workspace, roots, hosts, directory]).to_string()
+    let McpServerConfig { command, url, bearer, env, secrets, workspace, roots, hosts, directory, .. } = config;
+    json!([command, url, bearer, env, secrets, workspace, roots, hosts, directory]).to_string()
+}
+
+fn timeout(config: &McpServerConfig) -> Duration {
+    Duration::from_secs(config.timeout_seconds.unwrap_or(USUAL_TIMEOUT_SECONDS))
+}
+
+fn protocol(config: &McpServerConfig) -> ProtocolChoice {
+    match config.protocol {
+        ServerProtocol::Auto => ProtocolChoice::Both,
+        ServerProtocol::Handshake => ProtocolChoice::Handshake,
+        ServerProtocol::Stateless => ProtocolChoice::Stateless,
+    }
+}
+
+/// A server of the configuration.
+fn tool_server(
+    location: &WorkspaceLocation,
+    name: &str,
+    config: &McpServerConfig,
+    environment: &BTreeMap<OsString, OsString>,
+) -> Result<Arc<dyn ToolServer>, String> {
+    match &config.url {
+        Some(url) => Ok(Arc::new(RemoteServer::new(remote_options(location, name, config, url, environment)?))),
+        None => Ok(Arc::new(ConfiguredServer::new(server_options(location, name, config, environment)?))),
+    }
+}
+
+fn remote_options(
+    location: &WorkspaceLocation,
+    name: &str,
+    config: &McpServerConfig,
+    url: &str,
+    environment: &BTreeMap<OsString, OsString>,
+) -> Result<RemoteOptions, String> {
+    let words = |error: ToolError| error.message;
+    let tokens = location.server_tokens(url).map_err(|error| words(error.into()))?;
+    let bearer = config.bearer.as_ref().map(|source| secret(source, environment)).transpose()?;
+    let bearer = bearer.map(|token| token.into_string().map_err(|_| "Its token isn't text.".to_owned())).transpose()?;
+    // A person agreed to this host when they logged in.
+    let renewal = tokens.load().map_err(words)?.and_then(|token| {
+        let (host, port) = toolgate_gateway::host_of(&token.token_endpoint)?;
+        Some(format!("{host}:{port}"))
+    });
+    Ok(RemoteOptions {
+        name: name.to_owned(),
+        url: url.to_owned(),
+        bearer,
+        tokens,
+        hosts: config.hosts.iter().cloned().chain(renewal).collect(),
+        protocol: protocol(config),
+        timeout: timeout(config),
+        idle_seconds: config.idle_seconds.unwrap_or(USUAL_IDLE_SECONDS),
+    })
 }
 
 fn server_options(
@@ -124,6 +216,8 @@ fn server_options(
         directory: location.directory.clone(),
         workspace: config.workspace,
         hosts: config.hosts.clone(),
+        protocol: protocol(config),
+        timeout: timeout(config),
         idle_seconds: config.idle_seconds.unwrap_or(USUAL_IDLE_SECONDS),
     })
 }
@@ -149,11 +243,21 @@ fn secret(source: &SecretSource, environment: &BTreeMap<OsString, OsString>) -> 
 }
 
 /// The secrets of all servers, for the redactor.
-pub(crate) fn server_secrets(settings: &Settings, environment: &BTreeMap<OsString, OsString>) -> Vec<(String, String)> {
-    let sources = settings.mcp_servers.values().flat_map(|config| &config.secrets);
+pub(crate) fn server_secrets(
+    location: &WorkspaceLocation,
+    settings: &Settings,
+    environment: &BTreeMap<OsString, OsString>,
+) -> Vec<(String, String)> {
+    let servers = settings.mcp_servers.iter();
+    let bearers = servers.clone().filter_map(|(name, config)| Some((name, config.bearer.as_ref()?)));
+    let sources = servers.clone().flat_map(|(_, config)| &config.secrets).chain(bearers);
     let known = sources
         .filter_map(|(name, source)| Some((name.clone(), secret(source, environment).ok()?.into_string().ok()?)));
-    known.filter(|(_, value)| !value.is_empty()).collect()
+    let logins = servers.filter_map(|(name, config)| {
+        let token = location.server_tokens(config.url.as_ref()?).ok()?.load().ok()??;
+        Some([Some(token.access_token), token.refresh_token].into_iter().flatten().map(|secret| (name.clone(), secret)))
+    });
+    known.chain(logins.flatten()).filter(|(_, value)| !value.is_empty()).collect()
 }
 
 impl WorkspaceLocation {

@@ -142,7 +142,7 @@ impl WorkspaceLocation {
         let variables = environment.iter().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
         let mut secrets = secrets_of_environment(variables, &names);
         secrets.extend(Stores::of(self, settings).secrets());
-        secrets.extend(server_secrets(settings, environment));
+        secrets.extend(server_secrets(self, settings, environment));
         secrets
     }
 }

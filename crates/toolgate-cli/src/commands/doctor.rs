@@ -20,7 +20,7 @@ use toolgate_sandbox::{OpenMethod, Roots, test_host_list};
 use toolgate_workspace::{FULL_WARNING, Stores, WorkspaceError, create_private_directory, sandbox_profile};
 
 use super::caches::in_words;
-use super::mcp::approved_and_waiting;
+use super::mcp::server_states;
 use super::sandbox::restricted_paths;
 use super::{Invocation, block_on, policy::holds};
 use crate::exit::Exit;
@@ -139,18 +139,24 @@ fn misread_commands(invocation: &Invocation) -> Option<DoctorCheck> {
 /// Says which MCP servers' tools are offered; nothing where none is configured.
 fn mcp_servers(invocation: &Invocation) -> Option<DoctorCheck> {
     const NAME: &str = "MCP servers";
-    match approved_and_waiting(invocation) {
+    match server_states(invocation) {
         Err(error) => {
             let remedy = "Without the signing key nothing that was approved counts: fix that first.";
             Some(broken(NAME, format!("{error:#}"), remedy))
         }
-        Ok((0, waiting)) if waiting.is_empty() => None,
-        Ok((approved, waiting)) if waiting.is_empty() => {
+        Ok((0, waiting, _)) if waiting.is_empty() => None,
+        Ok((approved, waiting, faults)) if waiting.is_empty() && faults.is_empty() => {
             Some(held(NAME, format!("{}, confined, with approved definitions", counted(approved, "server"))))
         }
-        Ok((_, waiting)) => {
-            let found = format!("nothing is approved of {}, so none of its tools is offered", waiting.join(", "));
-            Some(partly(NAME, found, format!("Look at them with `toolgate mcp approve {}`.", waiting[0])))
+        Ok((_, waiting, faults)) => {
+            let unapproved = (!waiting.is_empty())
+                .then(|| format!("nothing is approved of {}, so none of its tools is offered", waiting.join(", ")));
+            let found: Vec<String> = unapproved.into_iter().chain(faults).collect();
+            let remedy = match waiting.first() {
+                Some(name) => format!("Look at them with `toolgate mcp approve {name}`."),
+                None => "Install what is missing, or remove the server with `toolgate mcp remove NAME`.".to_owned(),
+            };
+            Some(partly(NAME, found.join("; "), remedy))
         }
     }
 }

@@ -3,18 +3,22 @@
 mod approve;
 mod edit_config;
 mod import;
+mod login;
+mod logs;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use toolgate_config::McpServerConfig;
 use toolgate_contract::{counted, quoted};
-use toolgate_gateway::{ServerDefinitions, cleaned, tool_name};
+use toolgate_gateway::{ServerDefinitions, TokenStore, cleaned, tool_name};
 use toolgate_workspace::pin_name;
 
 use self::approve::ApproveArgs;
 use self::edit_config::{AddArgs, RemoveArgs};
 use self::import::ImportArgs;
+use self::login::LoginArgs;
+use self::logs::LogsArgs;
 use super::Invocation;
 use crate::exit::Exit;
 use crate::output::{errln, outln};
@@ -22,13 +26,15 @@ use crate::terminal::{BOLD, DIM, GREEN, TextTable, YELLOW, paint, plain, wrapped
 
 /// Use the tools of other MCP servers through the gate.
 ///
-/// A server is a program that your configuration names. It runs in a sandbox of its own: it sees the workspace, read-only unless you
-/// say otherwise, and reaches the hosts that you list. None of its tools is offered before you have seen and approved its definition;
+/// A server is a program that your configuration names, or an address elsewhere. A program runs in a sandbox of its own: it sees the
+/// workspace, read-only unless you say otherwise, and reaches the hosts that you list. None of its tools is offered before you have seen and approved its definition;
 /// when the server defines a tool differently later, that tool waits until you approve it again.
 ///
 /// Examples:
 ///   toolgate mcp add time -- mcp-server-time
 ///   toolgate mcp add files --access write --in-workspace -- node server-filesystem.js .
+///   toolgate mcp add issues --url https://mcp.example.com/mcp
+///   toolgate mcp login issues
 ///   toolgate mcp import
 ///   toolgate mcp approve time
 ///   toolgate mcp list
@@ -53,6 +59,8 @@ enum McpVerb {
         name: String,
     },
     Approve(ApproveArgs),
+    Login(LoginArgs),
+    Logs(LogsArgs),
     Remove(RemoveArgs),
 }
 
@@ -64,6 +72,8 @@ impl McpArgs {
             McpVerb::List => list(invocation),
             McpVerb::Show { name } => KnownServer::find(invocation, &name)?.show(invocation.json),
             McpVerb::Approve(verb) => verb.run(invocation),
+            McpVerb::Login(verb) => verb.run(invocation),
+            McpVerb::Logs(verb) => verb.run(invocation),
             McpVerb::Remove(verb) => verb.run(invocation),
         }
     }
@@ -98,7 +108,11 @@ impl KnownServer {
         })
     }
 
+    /// The command line, or the address.
     fn command(&self) -> String {
+        if let Some(url) = &self.config.url {
+            return url.clone();
+        }
         self.config.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 
@@ -122,7 +136,9 @@ impl KnownServer {
             return Ok(Exit::Ok);
         }
         outln!("{} {}", paint(BOLD, &self.name), paint(DIM, plain(&self.command())));
-        outln!("workspace: {}", serde_json::to_value(self.config.workspace)?.as_str().unwrap_or_default());
+        if self.config.url.is_none() {
+            outln!("workspace: {}", serde_json::to_value(self.config.workspace)?.as_str().unwrap_or_default());
+        }
         let hosts = if self.config.hosts.is_empty() { "none".to_owned() } else { self.config.hosts.join(", ") };
         outln!("hosts:     {hosts}");
         match &self.approved {
@@ -143,11 +159,48 @@ impl KnownServer {
     }
 }
 
-/// What `doctor` says of the servers: how many there are, and those of which nothing is approved yet.
-pub(super) fn approved_and_waiting(invocation: &Invocation) -> Result<(usize, Vec<String>)> {
+/// What `doctor` says of the servers: how many are approved, those of which nothing is, and what is wrong with others.
+pub(super) fn server_states(invocation: &Invocation) -> Result<(usize, Vec<String>, Vec<String>)> {
     let (approved, waiting): (Vec<_>, Vec<_>) =
         KnownServer::all(invocation)?.into_iter().partition(|server| server.approved.is_some());
-    Ok((approved.len(), waiting.into_iter().map(|server| server.name).collect()))
+    let faults = approved.iter().chain(&waiting).filter_map(|server| server.fault(invocation)).collect();
+    Ok((approved.len(), waiting.into_iter().map(|server| server.name).collect(), faults))
+}
+
+impl KnownServer {
+    /// Why the server can't be used here, if that is known without starting it.
+    fn fault(&self, invocation: &Invocation) -> Option<String> {
+        let name = &self.name;
+        if let Some(url) = &self.config.url {
+            let needs_login = self.config.bearer.is_none() && self.approved.is_none();
+            let token = invocation.location.server_tokens(url).ok()?.load().ok()?;
+            return (needs_login && token.is_none())
+                .then(|| format!("{name} may want a login (toolgate mcp login {name})"));
+        }
+        let program = self.config.command.first()?;
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let is_there = match program.contains('/') {
+            true => std::path::Path::new(program).is_file(),
+            false => std::env::split_paths(&path).any(|directory| directory.join(program).is_file()),
+        };
+        (!is_there).then(|| format!("{name} can't be started, as there is no program `{}`", plain(program)))
+    }
+}
+
+/// What a command line leaves open: a package of which whichever version is newest is run.
+fn unpinned_package(command: &[String]) -> Option<&str> {
+    let program = std::path::Path::new(command.first()?).file_name()?.to_str()?;
+    let runs_packages = match program {
+        "npx" | "bunx" | "pnpx" | "uvx" => 1,
+        "npm" | "pnpm" | "yarn" | "uv" | "pipx" => 2,
+        _ => return None,
+    };
+    let mut words = command.iter().skip(runs_packages).map(String::as_str);
+    let package = words.find(|word| !word.starts_with('-'))?;
+    let version = package.trim_start_matches('@').split_once(['@', '=']).map(|(_, version)| version);
+    let is_exact = version
+        .is_some_and(|version| version.trim_start_matches('=').starts_with(|letter: char| letter.is_ascii_digit()));
+    (!is_exact).then_some(package)
 }
 
 fn list(invocation: &Invocation) -> Result<Exit> {
@@ -157,10 +210,10 @@ fn list(invocation: &Invocation) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     if servers.is_empty() {
-        errln!("No MCP server is configured. Add one: toolgate mcp add NAME -- COMMAND");
+        errln!("No MCP server is configured. Add one: toolgate mcp add NAME -- COMMAND, or --url ADDRESS");
         return Ok(Exit::Ok);
     }
-    let mut table = TextTable::new(&["SERVER", "TOOLS", "COMMAND"]);
+    let mut table = TextTable::new(&["SERVER", "TOOLS", "COMMAND OR ADDRESS"]);
     for server in &servers {
         let tools = match server.approved {
             Some(_) => (format!("{} approved", counted(server.tools(), "tool")), GREEN),
@@ -170,4 +223,27 @@ fn list(invocation: &Invocation) -> Result<Exit> {
     }
     table.print();
     Ok(Exit::Ok)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_without_an_exact_version_is_named() {
+        for (line, expected) in [
+            ("npx -y @modelcontextprotocol/server-github", Some("@modelcontextprotocol/server-github")),
+            ("npx -y @modelcontextprotocol/server-github@2025.4.8", None),
+            ("npx -y server-github@latest", Some("server-github@latest")),
+            ("/usr/bin/npx some-server@^1", Some("some-server@^1")),
+            ("uvx mcp-server-time==2026.10.19", None),
+            ("uvx mcp-server-time", Some("mcp-server-time")),
+            ("pipx run mcp-server-time", Some("mcp-server-time")),
+            ("node server.js", None),
+            ("npx", None),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(unpinned_package(&words), expected, "{line}");
+        }
+    }
 }

@@ -28,7 +28,6 @@ mod inbox_killed;
 mod init;
 mod json_output;
 mod mcp;
-mod mcp_servers;
 mod misread_commands;
 mod names;
 mod network;

@@ -19,12 +19,23 @@ pub struct McpConfig {
     pub listed_tools: Option<u64>,
 }
 
-/// `[mcp.servers.NAME]`: a server that is started as a program and spoken to over its standard streams.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// `[mcp.servers.NAME]`: a server that is started as a program and spoken to over its standard streams, or one elsewhere that is
+/// spoken to over HTTP.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct McpServerConfig {
     /// The program and its arguments, without a shell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
+    /// The address of a server elsewhere, in place of a program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Where a token for a server elsewhere is, in place of a login.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bearer: Option<SecretSource>,
+    /// Which protocol versions are tried.
+    #[serde(default, skip_serializing_if = "ServerProtocol::is_auto")]
+    pub protocol: ServerProtocol,
     /// Variables that it has, as they are.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -52,6 +63,25 @@ pub struct McpServerConfig {
     /// `[mcp.servers.NAME.effects.TOOL]`: what a call of one of its tools touches.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub effects: BTreeMap<String, EffectsConfig>,
+}
+
+/// Which protocol versions are tried with a server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerProtocol {
+    /// The one with a handshake first, then the one without.
+    #[default]
+    Auto,
+    /// Only the one with a handshake (2025-11-25 and before).
+    Handshake,
+    /// Only the one without (2026-07-28).
+    Stateless,
+}
+
+impl ServerProtocol {
+    fn is_auto(&self) -> bool {
+        *self == Self::Auto
+    }
 }
 
 /// Where a server starts.

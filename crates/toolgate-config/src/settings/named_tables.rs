@@ -94,8 +94,28 @@ fn check_tool(name: &str, tool: &ConfiguredToolConfig) -> Result<(), ConfigFault
 
 fn check_server(name: &str, server: &McpServerConfig) -> Result<(), ConfigFault> {
     let wrong = |why: &str, hint: &str| Err(ConfigFault::new(format!("The MCP server `{name}` {why}."), hint));
-    if server.command.iter().all(String::is_empty) {
-        return wrong("has no `command`", "Name the program that is started, and its arguments.");
+    match (&server.url, server.command.iter().all(String::is_empty)) {
+        (None, true) => {
+            return wrong(
+                "has neither `command` nor `url`",
+                "Name the program that is started, or the server's address.",
+            );
+        }
+        (Some(_), _) if !server.command.is_empty() => {
+            return wrong("has both `command` and `url`", "It is either a program here or a server elsewhere.");
+        }
+        (Some(url), _) if !is_usable_address(url) => {
+            return wrong("has a `url` that can't be used", "Write https://HOST/PATH; http only for this machine.");
+        }
+        (Some(_), _) if has_settings_of_programs(server) => {
+            let hint =
+                "`env`, `secrets`, `workspace`, `directory` and `roots` are for programs; use `bearer` for a token.";
+            return wrong("is elsewhere and has settings of a program", hint);
+        }
+        (None, false) if server.bearer.is_some() => {
+            return wrong("is a program and has a `bearer`", "Give it the token as a variable, with `secrets`.");
+        }
+        _ => {}
     }
     if server.timeout_seconds == Some(0) || server.idle_seconds == Some(0) {
         return wrong("has a limit of 0 seconds", "Use 1 or more, or leave it out.");
@@ -109,6 +129,37 @@ fn check_server(name: &str, server: &McpServerConfig) -> Result<(), ConfigFault>
         }
     }
     Ok(())
+}
+
+/// Whether requests to an address are encrypted, or stay on this machine, and whether it holds no password.
+fn is_usable_address(address: &str) -> bool {
+    let rest = match address.split_once("://") {
+        Some(("https", rest)) => rest,
+        Some(("http", rest)) if is_of_this_machine(rest) => rest,
+        _ => return false,
+    };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    !host.is_empty()
+        && !host.contains('@')
+        && !address.contains('#')
+        && address.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+fn is_of_this_machine(rest: &str) -> bool {
+    let host = rest.split(['/', '?']).next().unwrap_or_default();
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    matches!(name, "localhost" | "127.0.0.1" | "[::1]")
+}
+
+fn has_settings_of_programs(server: &McpServerConfig) -> bool {
+    let McpServerConfig { env, secrets, workspace, directory, roots, .. } = server;
+    !env.is_empty()
+        || !secrets.is_empty()
+        || !roots.is_empty()
+        || (*workspace, *directory) != (Default::default(), Default::default())
 }
 
 /// What is wrong with stated effects, as the end of a sentence.

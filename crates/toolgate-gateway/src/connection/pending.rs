@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use toolgate_contract::ToolError;
 
-use super::ServerPeer;
+use super::peer::ServerPeer;
 
 /// Requests that wait, by their id.
 #[derive(Default)]
@@ -17,7 +17,7 @@ pub(super) struct PendingRequests(Mutex<PendingState>);
 #[derive(Default)]
 struct PendingState {
     last_id: u64,
-    waiting: HashMap<u64, oneshot::Sender<Value>>,
+    waiting: HashMap<u64, oneshot::Sender<Result<Value, ToolError>>>,
     /// Why no answer will come any more.
     closed: Option<ToolError>,
 }
@@ -26,7 +26,7 @@ struct PendingState {
 pub(super) struct WaitingRequest {
     pub(super) id: u64,
     peer: Arc<ServerPeer>,
-    answer: oneshot::Receiver<Value>,
+    answer: oneshot::Receiver<Result<Value, ToolError>>,
     is_answered: bool,
 }
 
@@ -53,7 +53,15 @@ impl PendingRequests {
     pub(super) fn answer(&self, id: &Value, message: &Value) {
         let waiting = id.as_u64().and_then(|id| self.0.lock().waiting.remove(&id));
         if let Some(waiting) = waiting {
-            let _ = waiting.send(message.clone());
+            let _ = waiting.send(Ok(message.clone()));
+        }
+    }
+
+    /// Says why one request gets no answer, unless it has one.
+    pub(super) fn fail(&self, id: u64, why: ToolError) {
+        let waiting = self.0.lock().waiting.remove(&id);
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(Err(why));
         }
     }
 
@@ -70,11 +78,17 @@ impl PendingRequests {
 }
 
 impl WaitingRequest {
+    /// Says that the request was never made, so that there is nothing to cancel.
+    pub(super) fn forget(&mut self) {
+        self.is_answered = true;
+        self.peer.pending.0.lock().waiting.remove(&self.id);
+    }
+
     /// Waits for the answer.
     pub(super) async fn answer(&mut self) -> Result<Value, ToolError> {
         let answer = (&mut self.answer).await;
         self.is_answered = true;
-        answer.map_err(|_| self.peer.pending.reason())
+        answer.unwrap_or_else(|_| Err(self.peer.pending.reason()))
     }
 }
 
@@ -84,6 +98,7 @@ impl Drop for WaitingRequest {
             return;
         }
         self.peer.pending.0.lock().waiting.remove(&self.id);
+        self.peer.channel.abandon(self.id);
         let (peer, params) =
             (Arc::clone(&self.peer), json!({ "requestId": self.id, "reason": "The call was given up." }));
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {

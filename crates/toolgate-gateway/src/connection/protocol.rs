@@ -1,17 +1,31 @@
 //! The two ways to speak MCP: until 2025-11-25 a client introduces itself once, since 2026-07-28 with every request.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 use toolgate_contract::{ErrorCode, ServerDescription, ToolError};
 
-use super::ServerPeer;
+use super::message_channel::MessageChannel;
+use super::peer::ServerPeer;
 
 /// The newest version with a handshake.
-const HANDSHAKE: &str = "2025-11-25";
+pub(super) const HANDSHAKE: &str = "2025-11-25";
 
 /// The version without one.
-const STATELESS: &str = "2026-07-28";
+pub(super) const STATELESS: &str = "2026-07-28";
+
+/// Which protocol versions are tried with a server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ProtocolChoice {
+    /// The one with a handshake first, then the one without.
+    #[default]
+    Both,
+    /// Only the one with a handshake.
+    Handshake,
+    /// Only the one without.
+    Stateless,
+}
 
 /// How a server is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,11 +38,11 @@ impl Protocol {
     /// The parameters of a request, with what this way of speaking adds to them.
     pub(super) fn params(self, mut params: Value) -> Value {
         if self == Self::Stateless {
-            params["_meta"] = json!({
-                "io.modelcontextprotocol/protocolVersion": STATELESS,
-                "io.modelcontextprotocol/clientCapabilities": {},
-                "io.modelcontextprotocol/clientInfo": client_info(),
-            });
+            let mut meta = params["_meta"].take();
+            meta["io.modelcontextprotocol/protocolVersion"] = STATELESS.into();
+            meta["io.modelcontextprotocol/clientCapabilities"] = capabilities();
+            meta["io.modelcontextprotocol/clientInfo"] = client_info();
+            params["_meta"] = meta;
         }
         params
     }
@@ -38,21 +52,25 @@ fn client_info() -> Value {
     json!({ "name": "toolgate", "version": env!("CARGO_PKG_VERSION") })
 }
 
+fn capabilities() -> Value {
+    json!({ "elicitation": { "form": {}, "url": {} }, "roots": {} })
+}
+
 /// Finds out how to speak to a server, and what it says of itself.
-pub(super) async fn greet(peer: &Arc<ServerPeer>) -> Result<(Protocol, ServerDescription), ToolError> {
-    let capabilities = json!({ "elicitation": { "form": {}, "url": {} }, "roots": {} });
-    let hello = json!({ "protocolVersion": HANDSHAKE, "capabilities": capabilities, "clientInfo": client_info() });
-    let (protocol, about) = match peer.request("initialize", hello).await {
-        Ok(about) => {
-            peer.notify("notifications/initialized", json!({})).await?;
-            (Protocol::Handshake, about)
-        }
-        Err(error) if is_refused(&error) => {
-            let about = peer.request("server/discover", Protocol::Stateless.params(json!({}))).await?;
-            (Protocol::Stateless, about)
-        }
-        Err(error) => return Err(error),
+pub(super) async fn greet(
+    peer: &Arc<ServerPeer>,
+    choice: ProtocolChoice,
+) -> Result<(Protocol, ServerDescription), ToolError> {
+    let (protocol, about) = match choice {
+        ProtocolChoice::Stateless => (Protocol::Stateless, discover(peer).await?),
+        _ => match introduce(peer).await {
+            Err(error) if choice == ProtocolChoice::Both && is_refused(&error) => {
+                (Protocol::Stateless, discover(peer).await?)
+            }
+            introduced => (Protocol::Handshake, introduced?),
+        },
     };
+    peer.announces_changes.store(announces_changes(peer, protocol, &about), Ordering::SeqCst);
     let server = about.get("serverInfo").or_else(|| about["_meta"].get("io.modelcontextprotocol/serverInfo"));
     let instructions = about.get("instructions").and_then(Value::as_str).filter(|text| !text.is_empty());
     let description = ServerDescription {
@@ -63,7 +81,34 @@ pub(super) async fn greet(peer: &Arc<ServerPeer>) -> Result<(Protocol, ServerDes
     Ok((protocol, description))
 }
 
+async fn introduce(peer: &Arc<ServerPeer>) -> Result<Value, ToolError> {
+    let hello = json!({ "protocolVersion": HANDSHAKE, "capabilities": capabilities(), "clientInfo": client_info() });
+    let about = peer.request("initialize", hello).await?;
+    if let MessageChannel::Http(channel) = &peer.channel {
+        let version = about.get("protocolVersion").and_then(Value::as_str).unwrap_or(HANDSHAKE);
+        channel.speak(version);
+    }
+    peer.notify("notifications/initialized", json!({})).await?;
+    Ok(about)
+}
+
+async fn discover(peer: &Arc<ServerPeer>) -> Result<Value, ToolError> {
+    if let MessageChannel::Http(channel) = &peer.channel {
+        channel.speak(STATELESS);
+    }
+    peer.request("server/discover", Protocol::Stateless.params(json!({}))).await
+}
+
+/// Whether the server says on its standard output when its tools change. One that doesn't, or that is elsewhere, is asked for its tools
+/// before every call.
+fn announces_changes(peer: &ServerPeer, protocol: Protocol, about: &Value) -> bool {
+    matches!(peer.channel, MessageChannel::Program(_))
+        && protocol == Protocol::Handshake
+        && about["capabilities"]["tools"]["listChanged"] == true
+}
+
 /// Whether the server answered, and refused.
 fn is_refused(error: &ToolError) -> bool {
-    error.code == ErrorCode::ServerError && error.details.as_ref().is_some_and(|details| details.get("code").is_some())
+    let has = |name: &str| error.details.as_ref().is_some_and(|details| details.get(name).is_some());
+    error.code == ErrorCode::ServerError && (has("code") || has("status"))
 }

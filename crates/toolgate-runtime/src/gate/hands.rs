@@ -49,6 +49,7 @@ impl CallRecord<'_> {
                 running: Arc::clone(&session.servers),
                 processes: Arc::clone(&processes),
                 policy: Arc::clone(&parts.policy),
+                web: parts.web.clone(),
             }),
             processes,
             changes,

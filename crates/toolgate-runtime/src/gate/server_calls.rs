@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use toolgate_changes::InPlaceCommand;
 use toolgate_contract::{
-    ApplyMode, CancellationToken, Enforced, ErrorCode, Files, LaunchSpec, NetworkAccess, Person, RestrictedPaths,
-    RootAccess, ServerCall, ServerDescription, ServerReply, SettledChanges, ToolError, ToolServer, WorkspacePath,
+    ApplyMode, CancellationToken, Enforced, ErrorCode, Files, LaunchSpec, NetworkAccess, Person, ResourceRequest,
+    RestrictedPaths, RootAccess, ServerCall, ServerChannel, ServerDescription, ServerLocation, ServerReply,
+    SettledChanges, ToolError, ToolServer, Web, WorkspacePath,
 };
 use toolgate_policy::Policy;
 
@@ -28,6 +30,7 @@ pub(super) struct ServerCalls {
     pub(super) running: Arc<SessionServers>,
     pub(super) processes: Arc<CallProcesses>,
     pub(super) policy: Arc<Policy>,
+    pub(super) web: Option<Arc<dyn Web>>,
 }
 
 /// What a server changed during a call, and how it was confined.
@@ -54,6 +57,7 @@ impl ServerCalls {
         let running = unless_cancelled(cancel, self.start_fresh(server)).await?;
         let in_place = self.snapshot(server, &running).await?;
         let result = unless_cancelled(cancel, running.connection.call(call, person)).await;
+        self.running.count_call(server, running.connection.is_open()).await;
         running.touch();
         let changes = match in_place {
             Some(in_place) => {
@@ -67,10 +71,33 @@ impl ServerCalls {
         Ok(ServerOutcome { result, changes, enforced: running.enforced.clone() })
     }
 
+    /// Asks a server for its resources.
+    pub(super) async fn resource(
+        &self,
+        server: &str,
+        request: ResourceRequest,
+        cancel: &CancellationToken,
+    ) -> Result<Value, ToolError> {
+        let running = unless_cancelled(cancel, self.start_fresh(server)).await?;
+        let connection = &running.connection;
+        let work = async {
+            match &request {
+                ResourceRequest::List(cursor) => connection.list_resources(cursor.as_deref()).await,
+                ResourceRequest::Read(uri) => connection.read_resource(uri).await,
+            }
+        };
+        let answer = unless_cancelled(cancel, work).await;
+        running.touch();
+        answer
+    }
+
     /// The running server of this name. One that was launched before something was hidden, or before a hidden file was replaced,
     /// would see it, so it is started again.
     async fn start_fresh(&self, name: &str) -> Result<Arc<RunningServer>, ToolError> {
         let running = self.start(name).await?;
+        if running.spec.is_none() {
+            return Ok(running);
+        }
         let restricted = self.processes.restricted_paths().await?;
         if running.covered == covered(&restricted, self.processes.files.as_ref()) {
             return Ok(running);
@@ -90,6 +117,22 @@ impl ServerCalls {
     }
 
     async fn launch(&self, server: &dyn ToolServer) -> Result<RunningServer, ToolError> {
+        match server.location()? {
+            ServerLocation::Program(spec) => self.launch_program(server, *spec).await,
+            ServerLocation::Remote(host, port) => {
+                let Some(web) = self.web.clone() else {
+                    return Err(ToolError::new(ErrorCode::NetworkDenied, "The network isn't available here."));
+                };
+                let reachable = hosts(server).into_iter().chain([(host, port)]).collect();
+                let egress = Arc::new(CallEgress::new(Arc::clone(&self.policy), reachable));
+                let connection = server.connect(ServerChannel::Remote(web, egress)).await?;
+                Ok(RunningServer::new(connection, None, true, Vec::new(), Enforced::default()))
+            }
+        }
+    }
+
+    /// Starts a program in its sandbox, and begins to speak to it.
+    async fn launch_program(&self, server: &dyn ToolServer, spec: LaunchSpec) -> Result<RunningServer, ToolError> {
         let (processes, settler) = (&self.processes, &self.processes.settler);
         let launcher = processes.launcher()?;
         let is_confined = launcher.protects().await?;
@@ -103,7 +146,7 @@ impl ServerCalls {
             network: NetworkAccess::Listed(Arc::new(CallEgress::new(Arc::clone(&self.policy), hosts(server)))),
             apply_mode,
             only_reads: apply_mode == ApplyMode::None,
-            ..server.launch_spec()?.restricted(restricted)
+            ..spec.restricted(restricted)
         };
         let view = match is_confined {
             true => toolgate_changes::CommittedView::Mounted,
@@ -112,14 +155,14 @@ impl ServerCalls {
         let spec = as_seen(settler, spec, view).await?;
         let child = launcher.launch(spec.clone()).await?;
         let enforced = child.enforced();
-        let connection = server.connect(child).await?;
-        Ok(RunningServer::new(connection, spec, is_confined, covered, enforced))
+        let connection = server.connect(ServerChannel::Program(child)).await?;
+        Ok(RunningServer::new(connection, Some(spec), is_confined, covered, enforced))
     }
 
     /// The workspace before the call, for a server that may change it.
     async fn snapshot(&self, server: &str, running: &RunningServer) -> Result<Option<Arc<InPlaceCommand>>, ToolError> {
-        match self.known.get(server).map(|server| server.workspace_access()) {
-            Some(RootAccess::Write) => snapshot(&self.processes.settler, &running.spec, running.is_confined).await,
+        match (self.known.get(server).map(|server| server.workspace_access()), &running.spec) {
+            (Some(RootAccess::Write), Some(spec)) => snapshot(&self.processes.settler, spec, running.is_confined).await,
             _ => Ok(None),
         }
     }

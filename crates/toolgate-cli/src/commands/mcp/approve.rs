@@ -6,11 +6,13 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::{Value, json};
 use toolgate_contract::{Artifacts, ServerDescription, counted, erase};
-use toolgate_gateway::{DefinitionChange, DefinitionFault, DescribeServerTool, ServerDefinitions, visible};
+use toolgate_gateway::{
+    DefinedPart, DefinitionChange, DefinitionFault, DescribeServerTool, ServerDefinitions, visible,
+};
 use toolgate_tools::text::unified;
 use toolgate_workspace::pin_name;
 
-use super::KnownServer;
+use super::{KnownServer, unpinned_package};
 use crate::commands::Invocation;
 use crate::commands::call::CallArgs;
 use crate::exit::Exit;
@@ -37,6 +39,13 @@ pub(super) struct ApproveArgs {
 impl ApproveArgs {
     pub(super) fn run(self, invocation: &Invocation) -> Result<Exit> {
         let server = KnownServer::find(invocation, &self.name)?;
+        if let Some(package) = unpinned_package(&server.config.command).filter(|_| !invocation.json) {
+            let words = format!(
+                "`{}` has no exact version, so another program may run tomorrow; write it as NAME@VERSION.",
+                plain(package)
+            );
+            errln!("{}", paint(YELLOW, words));
+        }
         let call = CallArgs::approved("mcp_describe", json!({ "server": self.name }).to_string());
         let performed = call.perform(invocation, vec![erase(DescribeServerTool)])?;
         if let Some(error) = performed.reply.error {
@@ -69,11 +78,15 @@ impl ApproveArgs {
         if self.tools.is_empty() {
             return Ok(changes);
         }
-        let is_about = |change: &DefinitionChange, name: &String| change.tool.as_ref() == Some(name);
+        let is_about = |change: &DefinitionChange, name: &String| change.part.tool() == Some(name);
         if let Some(name) = self.tools.iter().find(|name| !changes.iter().any(|change| is_about(change, name))) {
             anyhow::bail!("`{name}` is no tool of `{}` that is new or different", self.name);
         }
-        changes.retain(|change| self.tools.iter().any(|name| is_about(change, name)));
+        // Whoever approves a tool approves it of the server that it is from.
+        let is_chosen = |change: &DefinitionChange| {
+            change.part == DefinedPart::Identity || self.tools.iter().any(|name| is_about(change, name))
+        };
+        changes.retain(is_chosen);
         Ok(changes)
     }
 
@@ -103,9 +116,10 @@ fn read_description(invocation: &Invocation, run: &str, artifact: &str) -> Resul
 
 /// Shows one change as a difference, with everything visible.
 fn show(change: &DefinitionChange) {
-    let what = match &change.tool {
-        Some(tool) => format!("the tool {}", visible(tool)),
-        None => "the server's instructions for models".to_owned(),
+    let what = match &change.part {
+        DefinedPart::Tool(tool) => format!("the tool {}", visible(tool)),
+        DefinedPart::Instructions => "the server's instructions for models".to_owned(),
+        DefinedPart::Identity => "what the server says that it is".to_owned(),
     };
     let state = match (&change.before, &change.after) {
         (None, _) => "new",
@@ -130,7 +144,14 @@ fn text(value: Option<&Value>) -> String {
 fn report(server: &str, changes: &[DefinitionChange], faults: &[DefinitionFault], approved: bool) -> Value {
     let changes: Vec<Value> = changes
         .iter()
-        .map(|change| json!({ "tool": change.tool, "before": change.before, "after": change.after }))
+        .map(|change| {
+            let part = match change.part {
+                DefinedPart::Tool(_) => "tool",
+                DefinedPart::Instructions => "instructions",
+                DefinedPart::Identity => "identity",
+            };
+            json!({ "part": part, "tool": change.part.tool(), "before": change.before, "after": change.after })
+        })
         .collect();
     let faults: Vec<Value> = faults.iter().map(|fault| json!({ "tool": fault.tool, "reason": fault.reason })).collect();
     json!({ "server": server, "changes": changes, "not_offered": faults, "approved": approved })

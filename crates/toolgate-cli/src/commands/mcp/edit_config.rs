@@ -36,8 +36,14 @@ pub(super) struct AddArgs {
     /// A secret variable that it has, by where its value is: env:NAME or file:/PATH.
     #[arg(long = "secret", value_name = "NAME=SOURCE")]
     secrets: Vec<String>,
+    /// The address of a server elsewhere, in place of a program.
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["command", "access", "in_workspace", "roots", "env", "secrets"])]
+    url: Option<String>,
+    /// Where a token for a server elsewhere is: env:NAME or file:/PATH. Without it, `toolgate mcp login` gets one.
+    #[arg(long, value_name = "SOURCE", requires = "url")]
+    bearer: Option<String>,
     /// The program and its arguments.
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, required_unless_present = "url", value_name = "COMMAND")]
     command: Vec<String>,
 }
 
@@ -62,6 +68,8 @@ impl AddArgs {
             env: pairs(&self.env)?,
             secrets: pairs(&self.secrets)?,
             name: self.name,
+            url: self.url,
+            bearer: self.bearer,
             command: self.command,
             roots: self.roots,
             hosts: self.hosts,
@@ -84,6 +92,10 @@ impl AddArgs {
 pub(super) struct NewServer {
     pub(super) name: String,
     pub(super) command: Vec<String>,
+    /// The address of a server elsewhere.
+    pub(super) url: Option<String>,
+    /// Where a token for it is.
+    pub(super) bearer: Option<String>,
     pub(super) may_write: bool,
     pub(super) in_workspace: bool,
     pub(super) roots: Vec<String>,
@@ -98,8 +110,12 @@ impl NewServer {
     pub(super) fn section(&self) -> String {
         let access = if self.may_write { "workspace = \"write\"\n" } else { "" };
         let directory = if self.in_workspace { "directory = \"workspace\"\n" } else { "" };
-        let mut section =
-            format!("[mcp.servers.{}]\ncommand = {}\n{directory}{access}", self.name, json!(self.command));
+        let bearer = self.bearer.as_ref().map(|source| format!("bearer = {}\n", json!(source))).unwrap_or_default();
+        let place = match &self.url {
+            Some(url) => format!("url = {}\n{bearer}", json!(url)),
+            None => format!("command = {}\n", json!(self.command)),
+        };
+        let mut section = format!("[mcp.servers.{}]\n{place}{directory}{access}", self.name);
         for (field, entries) in [("roots", &self.roots), ("hosts", &self.hosts)] {
             if !entries.is_empty() {
                 section += &format!("{field} = {}\n", json!(entries));

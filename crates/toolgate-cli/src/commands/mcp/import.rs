@@ -142,12 +142,13 @@ fn new_server(name: &str, entry: &Value) -> Result<NewServer, String> {
     let words = |value: &Value| -> Vec<String> {
         value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     };
-    let Some(program) = entry.get("command").and_then(Value::as_str) else {
-        return Err(format!("`{name}` isn't a program, and servers elsewhere can't be used yet."));
-    };
     let usable = |character: char| if character.is_ascii_alphanumeric() || character == '-' { character } else { '-' };
+    let usable_name: String = name.chars().map(usable).take(32).collect();
+    let Some(program) = entry.get("command").and_then(Value::as_str) else {
+        return remote_server(name, usable_name, entry);
+    };
     let mut server = NewServer {
-        name: name.chars().map(usable).take(32).collect(),
+        name: usable_name,
         command: [program.to_owned()].into_iter().chain(words(&entry["args"])).collect(),
         ..NewServer::default()
     };
@@ -161,6 +162,27 @@ fn new_server(name: &str, entry: &Value) -> Result<NewServer, String> {
         }
     }
     Ok(server)
+}
+
+/// A server elsewhere. Its headers aren't copied: a token in a file of settings is no secret.
+fn remote_server(name: &str, usable_name: String, entry: &Value) -> Result<NewServer, String> {
+    let text = |field: &str| entry.get(field).and_then(Value::as_str);
+    let Some(url) = text("url").or_else(|| text("serverUrl")) else {
+        return Err(format!("`{name}` has neither a command nor an address."));
+    };
+    if text("type") == Some("sse") {
+        return Err(format!("`{name}` speaks a protocol of 2024 (`sse`), which isn't supported."));
+    }
+    // Codex names a variable, others write the header.
+    let header = entry["headers"].get("Authorization").and_then(Value::as_str);
+    let named = header.and_then(|header| header.strip_prefix("Bearer ${")?.strip_suffix('}'));
+    let variable = text("bearer_token_env_var").or(named.map(|name| name.strip_prefix("env:").unwrap_or(name)));
+    let bearer = match (variable, header) {
+        (Some(variable), _) => Some(format!("env:{variable}")),
+        (None, Some(_)) => Some(format!("env:{}_TOKEN", usable_name.to_uppercase().replace('-', "_"))),
+        (None, None) => None,
+    };
+    Ok(NewServer { name: usable_name, url: Some(url.to_owned()), bearer, ..NewServer::default() })
 }
 
 /// Whether a variable's name says that its value is a secret.

@@ -9,8 +9,8 @@ use serde_json::Value;
 use toolgate_contract::{
     Access, Agents, AllowedTools, ArtifactRef, Artifacts, BlockingWork, BoxFuture, CancellationToken, Changes, Effect,
     EgressPolicy, ErrorCode, Files, Guarantee, Hands, HiddenPaths, LocatedEffect, Message, NoteKind, NoteUpdate, Notes,
-    Person, ProcessTable, Question, QuestionOutcome, ServerCall, ServerDescription, ServerReply, SkillCandidate,
-    Skills, ToolError, Web, WebRequest, WebResponse, WorkspacePath,
+    Person, ProcessTable, Question, QuestionOutcome, ResourceRequest, ServerCall, ServerDescription, ServerReply,
+    SkillCandidate, Skills, ToolError, Web, WebRequest, WebResponse, WorkspacePath,
 };
 
 use super::effect_index::EffectIndex;
@@ -263,6 +263,14 @@ impl Hands for CallHands {
 
     fn call_server<'a>(&'a self, server: &'a str, call: ServerCall) -> BoxFuture<'a, Result<ServerReply, ToolError>> {
         Box::pin(self.use_server(server, call))
+    }
+
+    fn server_resource<'a>(
+        &'a self,
+        server: &'a str,
+        request: ResourceRequest,
+    ) -> BoxFuture<'a, Result<Value, ToolError>> {
+        Box::pin(self.ask_resource(server, request))
     }
 
     fn describe_server<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<ServerDescription, ToolError>> {

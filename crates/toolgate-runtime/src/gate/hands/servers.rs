@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use toolgate_contract::{Effect, ServerCall, ServerDescription, ServerReply, SettledChanges, ToolError};
+use serde_json::Value;
+use toolgate_contract::{
+    Effect, ErrorCode, ResourceRequest, ServerCall, ServerDescription, ServerReply, SettledChanges, ToolError,
+};
 
 use super::call_hands::CallHands;
 
@@ -25,6 +28,31 @@ impl CallHands {
             outcome.result
         });
         work.await.unwrap_or_else(|_| Err(ToolError::internal("A call of another server was lost.")))
+    }
+
+    /// Asks a server for its resources, for a call that declared that.
+    pub(super) async fn ask_resource(&self, server: &str, request: ResourceRequest) -> Result<Value, ToolError> {
+        let method = match request {
+            ResourceRequest::List(_) => "resources/list",
+            ResourceRequest::Read(_) => "resources/read",
+        };
+        let is_it = |effect: &Effect| {
+            matches!(effect, Effect::UseServer { server: declared, tool: Some(tool), definition: Some(_) }
+                if declared == server && tool == method)
+        };
+        self.need(is_it, "read from that server").map_err(|error| {
+            match self.services.servers.known.contains_key(server) {
+                true => ToolError::new(
+                    ErrorCode::ToolNotAllowed,
+                    format!("Nothing of the MCP server `{server}` is approved."),
+                )
+                .with_hint(format!("Ask the person to run: toolgate mcp approve {server}")),
+                false if self.services.servers.known.is_empty() => error,
+                false => ToolError::new(ErrorCode::NotFound, format!("No MCP server named `{server}` is configured.")),
+            }
+        })?;
+        let (servers, cancel) = (Arc::clone(&self.services.servers), self.services.cancel.clone());
+        servers.resource(server, request, &cancel).await
     }
 
     /// What a server says of itself, for a call that declared to start it.

@@ -1,0 +1,174 @@
+//! Real MCP servers from npm and PyPI, as their authors publish them: calls, progress, questions, cancelling, resources, images, crashes,
+//! and files that are written and restored.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use toolgate_testkit::mcp::{McpClient, form_elicitation, tool_error_code};
+use toolgate_testkit::skip;
+
+use crate::client;
+use crate::servers::call;
+use crate::world::{PROGRAM, Said, World};
+
+/// Where `cargo xtask setup` puts the servers.
+fn installed() -> Option<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/mcp-servers").canonicalize().ok();
+    let is_whole = directory.as_ref().is_some_and(|directory| directory.join("python/bin/mcp-server-time").exists());
+    if !is_whole {
+        skip("no-mcp-servers", "`cargo xtask setup` installs the MCP servers of these tests");
+        return None;
+    }
+    directory
+}
+
+/// A workspace with some of the servers, approved.
+fn world(directory: &Path, servers: &[(&str, &str)]) -> World {
+    let world = World::new().file("data.bin", [0, 159, 146, 150, 10]);
+    let node = |package: &str| {
+        let script = directory.join(format!("node_modules/@modelcontextprotocol/{package}/dist/index.js"));
+        vec!["node".to_owned(), script.display().to_string()]
+    };
+    let python = |program: &str| vec![directory.join("python/bin").join(program).display().to_string()];
+    let mut config = String::from("rules = [{ decision = 'allow', permission = 'mcp.call' }]\n");
+    for (name, settings) in servers {
+        let command = match *name {
+            "everything" => [node("server-everything"), vec!["stdio".into()]].concat(),
+            "files" => [node("server-filesystem"), vec![".".into()]].concat(),
+            // It would write beside its own program, which it only reads here.
+            "memory" => {
+                let line = format!("MEMORY_FILE_PATH=\"$HOME/memory.jsonl\" exec {}", node("server-memory").join(" "));
+                ["sh", "-c", &line].map(str::to_owned).to_vec()
+            }
+            "git" => python("mcp-server-git"),
+            "fetch" => python("mcp-server-fetch"),
+            other => python(&format!("mcp-server-{other}")),
+        };
+        let roots = json!([directory, python_installation(directory)]);
+        config += &format!("[mcp.servers.{name}]\ncommand = {}\nroots = {roots}\n{settings}\n", json!(command));
+    }
+    world.put(&world.user_config(), config);
+    for (name, _) in servers {
+        let said = world.run(&["--json", "mcp", "approve", name, "--yes"]);
+        assert_eq!(said.code, 0, "{name}: {said:?}");
+    }
+    world
+}
+
+/// Where the Python of the environment is from: it may be in the home of whoever runs the tests.
+fn python_installation(directory: &Path) -> PathBuf {
+    let python = directory.join("python/bin/python").canonicalize().unwrap();
+    python.parent().and_then(Path::parent).unwrap().to_owned()
+}
+
+fn text(result: &Value) -> String {
+    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
+}
+
+fn connected(world: &World) -> McpClient {
+    let mut client = client::start(world, &[], false, form_elicitation());
+    client.initialize();
+    client
+}
+
+#[test]
+fn files_that_a_real_server_writes_are_restored_byte_for_byte() {
+    let Some(directory) = installed() else { return };
+    let bound = "effects.write_file.write = ['$.path']";
+    let world = world(&directory, &[("files", &format!("workspace = 'write'\ndirectory = 'workspace'\n{bound}"))]);
+    let before = std::fs::read(world.workspace().join("data.bin")).unwrap();
+    let reply = call(&world, "files__write_file", &json!({ "path": "data.bin", "content": "text\n" }));
+    assert_eq!(reply["artifacts"]["files_changed"], json!(["data.bin"]), "{reply}");
+    assert_eq!(world.read("data.bin"), "text\n");
+    assert_eq!(world.run(&["undo", "last"]).code, 0);
+    assert_eq!(std::fs::read(world.workspace().join("data.bin")).unwrap(), before);
+    let hidden = call(&world, "files__write_file", &json!({ "path": ".env", "content": "x" }));
+    assert_eq!(hidden["error"]["code"], "sensitive_path", "{hidden}");
+    let read = call(&world, "files__read_text_file", &json!({ "path": "hello.txt" }));
+    assert!(read["payload"]["content"].as_str().unwrap().contains("hello\nworld"), "{read}");
+}
+
+#[test]
+fn the_server_of_everything_gets_what_it_was_given_and_no_secret() {
+    let Some(directory) = installed() else { return };
+    let world = world(&directory, &[("everything", "")]);
+    let mut command = world.command(PROGRAM);
+    command.env("CANARY_TOKEN", "canary-of-the-environment").env("ANTHROPIC_API_KEY", "canary-of-the-key");
+    let said = Said::from(command.args(["--json", "call", "everything__get-env", "{}"]).output().unwrap()).json();
+    assert_eq!(said["ok"], true, "{said}");
+    assert!(!said.to_string().contains("canary"), "{said}");
+    let mut client = connected(&world);
+    let sum = client.call("everything__get-sum", json!({ "a": 2, "b": 40 }));
+    assert!(text(&sum).contains("42"), "{sum}");
+    let image = client.call("everything__get-tiny-image", json!({}));
+    assert!(
+        image.to_string().contains("The image is stored as") || image.to_string().contains("\"type\":\"image\""),
+        "{image}"
+    );
+    progress(&mut client);
+    question(&mut client);
+    let listed = client.call("mcp_resources", json!({ "server": "everything" }));
+    let link = listed["structuredContent"]["resources"][0]["link"].clone();
+    let read = client.call("mcp_read", json!({ "server": "everything", "link": link }));
+    assert!(text(&read).contains("what the MCP server `everything` says"), "{read}");
+    client.end();
+}
+
+fn progress(client: &mut McpClient) {
+    let params = json!({
+        "name": "everything__trigger-long-running-operation", "arguments": { "duration": 1, "steps": 2 },
+        "_meta": { "progressToken": "mine" },
+    });
+    let done = client.ask("tools/call", params);
+    assert_ne!(done["isError"], true, "{done}");
+    let told = client.heard.iter().filter(|told| told["method"] == "notifications/progress").count();
+    assert!(told >= 2, "{:?}", client.heard);
+}
+
+fn question(client: &mut McpClient) {
+    // It asks for many fields, more than a person is asked for one by one; the first form is declined, and the server is told so.
+    let asked = client.call("everything__trigger-elicitation-request", json!({}));
+    assert_ne!(asked["isError"], true, "{asked}");
+    assert!(
+        text(&asked).to_lowercase().contains("declin") || text(&asked).to_lowercase().contains("cancel"),
+        "{asked}"
+    );
+}
+
+#[test]
+fn a_real_server_that_is_cancelled_or_killed_is_started_again() {
+    let Some(directory) = installed() else { return };
+    let world = world(&directory, &[("everything", "timeout_seconds = 5")]);
+    let mut client = connected(&world);
+    let long =
+        json!({ "name": "everything__trigger-long-running-operation", "arguments": { "duration": 60, "steps": 1 } });
+    let late = client.ask("tools/call", long);
+    assert_eq!(tool_error_code(&late), "timeout", "{late}");
+    assert_eq!(client.call("everything__echo", json!({ "message": "on" }))["isError"], Value::Null);
+    client.end();
+}
+
+#[test]
+fn real_servers_of_both_versions_keep_state_and_reach_only_their_hosts() {
+    let Some(directory) = installed() else { return };
+    let servers =
+        [("memory", ""), ("time", "protocol = 'stateless'"), ("git", "directory = 'workspace'"), ("fetch", "")];
+    let world = world(&directory, &servers);
+    let made = call(
+        &world,
+        "memory__create_entities",
+        &json!({ "entities": [
+        { "name": "Ada", "entityType": "person", "observations": ["wrote the first program"] },
+    ] }),
+    );
+    assert_eq!(made["ok"], true, "{made}");
+    let known = call(&world, "memory__search_nodes", &json!({ "query": "Ada" }));
+    assert!(known.to_string().contains("wrote the first program"), "another process has its home: {known}");
+    let time = call(&world, "time__get_current_time", &json!({ "timezone": "UTC" }));
+    assert!(time.to_string().contains("UTC"), "{time}");
+    assert!(world.shell("git init -q . && git add hello.txt").code == 0);
+    let status = call(&world, "git__git_status", &json!({ "repo_path": world.workspace() }));
+    assert!(status.to_string().contains("hello.txt"), "{status}");
+    let fetched = call(&world, "fetch__fetch", &json!({ "url": "https://example.com/" }));
+    assert_ne!(fetched["ok"], true, "no host was given to it: {fetched}");
+}
