@@ -50,6 +50,17 @@ fn server_operations(table: &mut OperationTable<'_>) {
     table.get("/metrics", "Numbers for Prometheus. Only for the owner.", 200, schema(json!({ "type": "string" })));
     table.get("/openapi.json", "This description.", 200, open_object());
     table.get("/v1/tools", "The tools that the session may use.", 200, closed(&[("tools", "array")]));
+    table
+        .add("post", "/v1/tools", "Register a tool of the client's own, for its session.", 201)
+        .takes::<schemas::NewToolBody>()
+        .answer_as::<schemas::RegisteredToolView>();
+    table.add("delete", "/v1/tools/{id}", "Remove a tool of the client's own.", 204);
+    table
+        .get("/v1/client-calls", "Calls of the client's own tools that wait for a result.", 200, None)
+        .answer_as::<schemas::ClientCallList>();
+    table
+        .add("post", "/v1/client-calls/{id}", "Post the result of one, or why it failed. The first answer counts.", 204)
+        .takes::<schemas::ClientResultBody>();
     table.get("/v1/sessions", "All sessions. Only for the owner.", 200, None).answer_as::<schemas::SessionList>();
     table
         .add(

@@ -4,6 +4,7 @@ mod approvals;
 mod artifacts;
 mod calls;
 mod changes;
+mod client_tools;
 mod events;
 mod grants;
 mod inbox;
@@ -34,6 +35,7 @@ pub(crate) mod schemas {
     pub(crate) use super::artifacts::ArtifactQuery;
     pub(crate) use super::calls::{AcceptedCall, CallAnswer, CallQuery, CallView};
     pub(crate) use super::changes::ChangesQuery;
+    pub(crate) use super::client_tools::{ClientCallList, ClientResultBody, NewToolBody, RegisteredToolView};
     pub(crate) use super::events::EventsQuery;
     pub(crate) use super::grants::GrantList;
     pub(crate) use super::inbox::{NewTaskBody, TasksQuery};
@@ -48,7 +50,10 @@ pub(crate) fn all() -> Router<Arc<ServerState>> {
         .route("/health", get(info::health))
         .route("/metrics", get(info::metrics))
         .route("/openapi.json", get(info::openapi))
-        .route("/v1/tools", get(info::tools))
+        .route("/v1/tools", get(info::tools).post(client_tools::register))
+        .route("/v1/tools/{id}", delete(client_tools::remove))
+        .route("/v1/client-calls", get(client_tools::waiting))
+        .route("/v1/client-calls/{id}", post(client_tools::answer))
         .route("/v1/sessions", get(sessions::list).post(sessions::begin))
         .route("/v1/sessions/{id}", delete(sessions::end))
         .route("/v1/calls", post(calls::create))

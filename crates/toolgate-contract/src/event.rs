@@ -205,6 +205,14 @@ pub enum EventPayload {
         /// Who attached.
         by: String,
     },
+    /// A call of a tool that the session's own client registered waits for the client's result.
+    #[serde(rename = "client_call.requested")]
+    ClientCallRequested {
+        /// The tool, as the client named it.
+        tool: String,
+        /// The arguments, redacted.
+        args: Value,
+    },
     /// The person is asked a question.
     #[serde(rename = "question_asked")]
     QuestionAsked(Question),

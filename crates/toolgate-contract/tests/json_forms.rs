@@ -236,6 +236,7 @@ fn every_event_reads_back_as_it_was_written() {
             refs: vec![],
         },
         EventPayload::ProcessAttached { process: "proc_1".into(), by: "ada".into() },
+        EventPayload::ClientCallRequested { tool: "lookup".into(), args: json!({ "id": 7 }) },
         EventPayload::CommandMisread(MisreadCommand { command: "nm @list".into(), paths: vec!["out".into()] }),
         EventPayload::AgentStarted {
             agent: "explore".into(),

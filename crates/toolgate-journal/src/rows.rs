@@ -108,6 +108,7 @@ fn consequence<'a>(run: &'a str, seq: u64, event: &'a Event) -> Option<(&'static
         | EventPayload::ProcessOutput(_)
         | EventPayload::ProcessEnded { .. }
         | EventPayload::ProcessAttached { .. }
+        | EventPayload::ClientCallRequested { .. }
         | EventPayload::CommandMisread(_)
         | EventPayload::QuestionAsked(_)
         | EventPayload::QuestionAnswered { .. }

@@ -8,6 +8,7 @@ mod command_settlement;
 mod egress;
 mod event_writer;
 mod hands;
+mod outgoing;
 mod path;
 mod person_channel;
 mod refusals;
@@ -31,12 +32,13 @@ use self::call_record::CallRecord;
 pub(crate) use self::command_settlement::CommandSettlement;
 pub use self::egress::CallEgress;
 pub(crate) use self::event_writer::EventWriter;
+pub(crate) use self::outgoing::FlowLabels;
 pub use self::path::Cleared;
 pub use self::server_calls::ToolServers;
 use crate::hidden_path_scanner::HiddenPathScanner;
 use crate::locks::PathLocks;
 use crate::processes::ProcessRegistries;
-use crate::registry::Registry;
+use crate::registry::{RegisteredTool, Registry};
 use crate::replay::Replay;
 use crate::session::Session;
 use crate::skills::{SkillDirectory, SkillLoader};
@@ -133,10 +135,21 @@ impl Gate {
     fn unwrapped(&self, call: Call) -> Call {
         let inner = call.clone().unwrapped();
         let is_of_server = |tool: &Declaration| tool.required_permissions.contains(&Permission::McpCall);
-        match self.parts.registry.find(&inner.name) {
+        match self.find(&inner.name, None) {
             Ok(tool) if !is_of_server(tool.declaration()) => call,
             _ => inner,
         }
+    }
+
+    /// The tool of this name: everybody's, or one that the session's own client registered.
+    fn find(&self, name: &str, session: Option<&Session>) -> Result<Arc<RegisteredTool>, ToolError> {
+        let own = session.and_then(|session| session.client_tools.find(name));
+        own.map_or_else(|| self.parts.registry.find(name), Ok)
+    }
+
+    /// Whether there is a tool of this name for every session.
+    pub fn has_tool(&self, name: &str) -> bool {
+        self.parts.registry.find(name).is_ok()
     }
 
     /// Refuses a call that couldn't be parsed, and records it like every other.
@@ -147,7 +160,7 @@ impl Gate {
     /// How a call would be judged. Nothing runs and nothing is recorded.
     pub fn judge(&self, call: &Call, ceilings: &[Ceiling]) -> Result<Judgement, ToolError> {
         let call = &self.unwrapped(call.clone());
-        let tool = self.parts.registry.find(&call.name)?;
+        let tool = self.find(&call.name, None)?;
         let effects = self.parts.files.locate(tool.prepare(call)?.effects())?;
         let judged = self.parts.changes.judged_effects(&effects);
         let question = PolicyRequest { tool: tool.declaration(), effects: &judged, ceilings, bounds: None };
@@ -157,7 +170,8 @@ impl Gate {
 
     /// How effects that were recorded earlier would be judged now. None if there is no such tool any more.
     pub fn judge_again(&self, tool: &str, effects: Vec<Effect>) -> Option<Result<Verdict, ToolError>> {
-        let tool = self.parts.registry.find(tool).ok()?.declaration();
+        let tool = self.find(tool, None).ok()?;
+        let tool = tool.declaration();
         let (mut stated, mut wider) = (Vec::new(), Vec::new());
         for effect in effects {
             match self.parts.files.locate(vec![effect.clone()]) {

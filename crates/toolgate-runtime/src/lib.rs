@@ -6,6 +6,7 @@
 
 mod approval;
 mod call_registry;
+mod client_tools;
 mod gate;
 mod grant_view;
 mod grants;
@@ -34,6 +35,7 @@ pub use approval::{
     QueuedQuestion,
 };
 pub use call_registry::{CallRegistry, CallRegistryError, RegisteredCall};
+pub use client_tools::{CallAnnouncer, ClientToolCall, ClientToolDefinition, ClientTools};
 pub use gate::{AgentNotes, CallEgress, Cleared, Gate, GateParts, Judgement, ToolServers};
 pub use grant_view::GrantView;
 pub use hidden_path_scanner::HiddenPathScanner;

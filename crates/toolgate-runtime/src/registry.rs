@@ -34,7 +34,7 @@ pub enum RegistryError {
 /// All tools, by name.
 #[derive(Default)]
 pub struct Registry {
-    tools: BTreeMap<String, RegisteredTool>,
+    tools: BTreeMap<String, Arc<RegisteredTool>>,
 }
 
 pub(crate) struct RegisteredTool {
@@ -61,7 +61,7 @@ impl Registry {
         match self.tools.entry(name) {
             Entry::Occupied(taken) => Err(RegistryError::Duplicate(taken.key().clone())),
             Entry::Vacant(free) => {
-                free.insert(RegisteredTool { tool, validator: OnceLock::new() });
+                free.insert(Arc::new(RegisteredTool { tool, validator: OnceLock::new() }));
                 Ok(())
             }
         }
@@ -86,13 +86,13 @@ impl Registry {
 
     /// The programs of the machine that tools need, each with the name of its tool.
     pub fn required_commands(&self) -> impl Iterator<Item = (&str, &'static str)> {
-        let of = |tool: &'_ RegisteredTool| tool.tool.required_commands().iter().copied();
+        let of = |tool: &'_ Arc<RegisteredTool>| tool.tool.required_commands().iter().copied();
         self.tools.iter().flat_map(move |(name, tool)| of(tool).map(move |command| (name.as_str(), command)))
     }
 
     /// The tool of that name, or an error that suggests the nearest one.
-    pub(crate) fn find(&self, name: &str) -> Result<&RegisteredTool, ToolError> {
-        self.tools.get(name).ok_or_else(|| {
+    pub(crate) fn find(&self, name: &str) -> Result<Arc<RegisteredTool>, ToolError> {
+        self.tools.get(name).cloned().ok_or_else(|| {
             let known = self.tools.keys().map(String::as_str);
             let hint = match nearest(name, known.clone()) {
                 Some(near) => format!("Did you mean `{near}`?"),
@@ -104,6 +104,16 @@ impl Registry {
 }
 
 impl RegisteredTool {
+    /// A tool whose schema may be anything: it is compiled now.
+    pub(crate) fn checked(tool: Arc<dyn AnyTool>) -> Result<Self, RegistryError> {
+        if !is_usable(tool.name()) {
+            return Err(RegistryError::BadName(tool.name().to_owned()));
+        }
+        let registered = Self { tool, validator: OnceLock::new() };
+        registered.validator().map_err(Clone::clone)?;
+        Ok(registered)
+    }
+
     pub(crate) fn declaration(&self) -> &Declaration {
         self.tool.declaration()
     }

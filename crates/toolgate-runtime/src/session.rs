@@ -13,6 +13,8 @@ use toolgate_policy::{Ceiling, PathBounds};
 use crate::approval::{
     ApprovalAnswer, ApprovalQueueClient, ApprovalRequest, Approver, NobodyToAsk, QueuedAnswerer, Requester,
 };
+use crate::client_tools::ClientTools;
+use crate::gate::FlowLabels;
 use crate::processes::ProcessRegistry;
 use crate::question::{NobodyAnswers, QuestionAnswerer};
 use crate::servers::SessionServers;
@@ -83,6 +85,9 @@ pub struct Session {
     /// Whether this program makes one call of the session and ends: then the call waits until its command ends. The
     /// session itself goes on in the next program that names it.
     pub waits: bool,
+    /// Tools that the session's own client registered. They leave with it.
+    pub client_tools: Arc<ClientTools>,
+    pub(crate) flow: Arc<FlowLabels>,
     pub(crate) skills: Arc<ActiveSkills>,
     abort: Arc<RunAbort>,
     bounds: Arc<Mutex<Option<Arc<PathBounds>>>>,
@@ -111,6 +116,8 @@ impl Session {
             servers: Arc::default(),
             agents: None,
             waits: false,
+            client_tools: Arc::default(),
+            flow: Arc::default(),
             skills: Arc::default(),
             abort: Arc::default(),
             bounds: Arc::default(),
@@ -162,6 +169,7 @@ impl Session {
     /// removed. Dropping the session ends the processes too, without waiting.
     pub async fn end(&self) {
         self.servers.end();
+        self.client_tools.end();
         self.processes.end().await;
         // Nobody can continue such a session, so a grant that couldn't be removed covers nothing any more.
         let _ = self.recorder.end_grants();

@@ -47,5 +47,7 @@ pub(super) async fn openapi() -> Json<Value> {
 pub(super) async fn tools(State(state): State<Arc<ServerState>>, ActingSession(client): ActingSession) -> Json<Value> {
     let ceilings = client.session.ceilings();
     let tools = client.dialects.state().set().declarations(state.workspace.gate.offered(&ceilings));
+    let own = client.session.client_tools.declarations();
+    let tools: Vec<_> = tools.into_iter().chain(own).collect();
     Json(json!({ "tools": tools }))
 }

@@ -5,6 +5,7 @@ mod approvals;
 mod artifacts;
 mod authentication;
 mod calls;
+mod client_tools;
 mod events;
 mod limits;
 mod metrics;

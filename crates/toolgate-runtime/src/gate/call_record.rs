@@ -29,7 +29,7 @@ pub(super) struct CallRecord<'a> {
     pub(super) stop: CancellationToken,
     pub(super) origin: Arc<EventOrigin>,
     pub(super) timings: StepTimings,
-    pub(super) tool: Option<&'a RegisteredTool>,
+    pub(super) tool: Option<Arc<RegisteredTool>>,
     /// The redacted arguments.
     pub(super) shown_args: Value,
     pub(super) redacted: bool,
@@ -93,12 +93,12 @@ impl<'a> CallRecord<'a> {
 
     /// The limits of its output and its time.
     pub(super) fn limits(&self) -> (TrimLimits, Duration) {
-        self.gate.limits(&self.call.name, self.tool.and_then(RegisteredTool::longest))
+        self.gate.limits(&self.call.name, self.tool.as_deref().and_then(RegisteredTool::longest))
     }
 
     /// The event that a call begins with.
     pub(super) fn started(&self) -> EventPayload {
-        let declaration = self.tool.map(RegisteredTool::declaration);
+        let declaration = self.tool.as_deref().map(RegisteredTool::declaration);
         EventPayload::CallStarted {
             tool: self.call.name.clone(),
             version: declaration.map(|tool| tool.version.to_string()),

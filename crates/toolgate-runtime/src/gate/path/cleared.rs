@@ -49,6 +49,7 @@ impl<'a> Cleared<'a> {
     pub(super) async fn run(self) -> Outcome<'a> {
         let Self { mut record, call, hands, parallel } = self;
         let result = act(&mut record, call, &hands, parallel).await;
+        record.session.flow.note(&record.effects);
         record.tally = hands.tally().following(std::mem::take(&mut record.tally));
         Outcome { record, result }
     }

@@ -1,6 +1,8 @@
 //! Find: the tool with the call's name. Prepare: the arguments, validated against the schema and decoded once, and the effects,
 //! with each path resolved once.
 
+use std::sync::Arc;
+
 use toolgate_contract::{Effect, PreparedCall, Right, ToolError};
 
 use super::prepared::Prepared;
@@ -12,17 +14,17 @@ use crate::registry::RegisteredTool;
 /// A call whose tool was found.
 pub(super) struct Found<'a> {
     record: Box<CallRecord<'a>>,
-    tool: &'a RegisteredTool,
+    tool: Arc<RegisteredTool>,
 }
 
 impl<'a> Found<'a> {
     /// Finds the tool.
     pub(super) fn find(mut record: Box<CallRecord<'a>>) -> Result<Self, Stopped<'a>> {
-        let tool = match record.gate.parts.registry.find(&record.call.name) {
+        let tool = match record.gate.find(&record.call.name, Some(record.session)) {
             Ok(tool) => tool,
             Err(error) => return Err(record.stopped(error)),
         };
-        record.tool = Some(tool);
+        record.tool = Some(Arc::clone(&tool));
         record.timings.done("find");
         Ok(Self { record, tool })
     }

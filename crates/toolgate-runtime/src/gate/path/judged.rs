@@ -1,5 +1,7 @@
 //! Approve: a deny ends here. An ask needs a grant from before, or a person now.
 
+use std::sync::Arc;
+
 use toolgate_contract::{
     Access, ApprovalScope, Decision, Denial, Effect, ErrorCode, EventPayload, Finding, PreparedCall, ToolError, Verdict,
 };
@@ -18,7 +20,7 @@ use crate::registry::RegisteredTool;
 /// A call that policy has judged.
 pub(super) struct Judged<'a> {
     pub(super) record: Box<CallRecord<'a>>,
-    pub(super) tool: &'a RegisteredTool,
+    pub(super) tool: Arc<RegisteredTool>,
     pub(super) call: Box<dyn PreparedCall>,
     pub(super) request: Request,
     pub(super) verdict: Verdict,

@@ -67,7 +67,7 @@ impl Outcome<'_> {
     /// Why policy would deny a right that the call asked for; none if it might grant the right.
     fn refusal_of(&self, effect: &Effect) -> Option<String> {
         let record = &self.record;
-        let (tool, ceilings) = (record.tool?.declaration(), record.session.ceilings());
+        let (tool, ceilings) = (record.tool.as_deref()?.declaration(), record.session.ceilings());
         let question = PolicyRequest { tool, effects: &record.effects, ceilings: &ceilings, bounds: None };
         let verdict = record.gate.parts.policy.judge_wider(&question, std::slice::from_ref(effect));
         let is_its_own = verdict.decided_by.effect.as_ref() == Some(effect);

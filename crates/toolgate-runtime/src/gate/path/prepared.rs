@@ -1,17 +1,20 @@
 //! Judge: what policy says about everything that the call will touch.
 
+use std::sync::Arc;
+
 use toolgate_contract::{PreparedCall, Verdict};
 use toolgate_policy::PolicyRequest;
 
 use super::Request;
 use super::judged::Judged;
 use crate::gate::call_record::CallRecord;
+use crate::gate::outgoing::asking_about_outgoing;
 use crate::registry::RegisteredTool;
 
 /// A call whose arguments are decoded and whose effects are located.
 pub(super) struct Prepared<'a> {
     pub(super) record: Box<CallRecord<'a>>,
-    pub(super) tool: &'a RegisteredTool,
+    pub(super) tool: Arc<RegisteredTool>,
     pub(super) call: Box<dyn PreparedCall>,
     pub(super) request: Request,
 }
@@ -21,7 +24,7 @@ impl<'a> Prepared<'a> {
     /// the rest was approved before.
     pub(super) fn judge(mut self) -> Judged<'a> {
         let verdict = match &self.request {
-            Request::Stated => self.verdict(),
+            Request::Stated => asking_about_outgoing(&self.record, self.verdict()),
             Request::Wider { missing, .. } => self.verdict().asking_only(missing),
         };
         self.record.verdict = Some(verdict.clone());
