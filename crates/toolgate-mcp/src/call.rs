@@ -17,7 +17,7 @@ use crate::methods::{RequestContext, text};
 use crate::request_state::{StateBinding, digest};
 use crate::suspended_calls::{ANSWER_TIMEOUT, InFlightCall};
 use crate::tool_result::{result, shown_result};
-use crate::tools::REQUESTED;
+use crate::tools::{JUSTIFICATION, REQUESTED};
 
 /// A client that sent a progress token hears of its call at least this often.
 const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -51,15 +51,19 @@ fn begin(
         Some(args) => args.clone(),
     };
     let workspace = &client.server.workspace;
-    let requested = take_requested(&mut args, workspace.gate.declarations().find(|tool| tool.name == name))?;
+    let dialects = client.dialect_session(&context.profile.client);
+    let tool = workspace.gate.declarations().find(|tool| tool.name == name);
+    let requested = take_requested(&mut args, tool)?;
+    // In a dialect, a tool of the same name may have a justification of its own.
+    let justification =
+        tool.filter(|_| dialects.names().is_none()).and_then(|tool| take_justification(&mut args, tool));
     let mut call = Call::new(name, args, workspace.clock.as_ref());
-    call.requested_permissions = requested;
+    (call.requested_permissions, call.justification) = (requested, justification);
     let (call_context, input_requests) =
         CallContext::new(context.profile.clone(), context.params, state, Arc::clone(context.sink));
     let (id, cancel) = (call.tool_call_id.clone(), client.stop.child_token());
     let registered = client.principal_session.as_ref().map(|principal| principal.calls.register(&id, &cancel));
     let registered = registered.transpose().map_err(|error| JsonRpcError::busy(error.to_string()))?;
-    let dialects = client.dialect_session(&context.profile.client);
     let making = MadeCall { call, dialects, cancel: cancel.clone() };
     let end = perform(Arc::clone(client), Arc::clone(mcp_session), making, Arc::clone(&call_context));
     let end = Box::pin(async move {
@@ -78,6 +82,14 @@ fn take_requested(args: &mut Value, tool: Option<&Declaration>) -> Result<Vec<Ri
     rights
         .map(Option::unwrap_or_default)
         .map_err(|fault| JsonRpcError::invalid_params(format!("`{REQUESTED}`: {fault}.")))
+}
+
+/// Takes the reason for those rights out of the arguments, unless the tool itself has an argument of that name.
+fn take_justification(args: &mut Value, tool: &Declaration) -> Option<String> {
+    let is_its_own = tool.args_schema.pointer(&format!("/properties/{JUSTIFICATION}")).is_some();
+    let given =
+        args.as_object_mut().filter(|given| !is_its_own && given.get(JUSTIFICATION).is_some_and(Value::is_string))?;
+    given.remove(JUSTIFICATION)?.as_str().map(str::to_owned)
 }
 
 /// A call, and what it is made with.

@@ -11,6 +11,9 @@ use crate::methods::{RequestContext, page};
 /// models can fill. Only tools that report what they were denied show it.
 pub(crate) const REQUESTED: &str = "requested_permissions";
 
+/// The argument that tells the person why those rights are needed.
+pub(crate) const JUSTIFICATION: &str = "justification";
+
 /// Answers `tools/list`.
 pub(crate) fn list(context: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
     let workspace = &context.client.server.workspace;
@@ -52,6 +55,8 @@ fn described(tool: &Declaration, is_structured: bool) -> Value {
             "items": { "type": "string" },
             "description": "The `request` values of a reply's `denied`; a person is asked.",
         });
+        described["inputSchema"]["properties"][JUSTIFICATION] =
+            json!({ "type": "string", "description": "Why, for the person." });
     }
     described
 }

@@ -42,6 +42,19 @@ fn a_person_is_asked_with_what_the_terminal_shows() {
 }
 
 #[test]
+fn a_person_reads_why_more_rights_are_wanted() {
+    let world = World::new();
+    let mut client = client::with_handshake(&world, form_elicitation());
+    client.answers = vec![elicitation_answer("no")];
+    let args =
+        json!({ "command": "true", "requested_permissions": ["unsandboxed"], "justification": "It needs the host." });
+    let refused = client.ask("tools/call", json!({ "name": "shell", "arguments": args }));
+    assert_eq!(tool_error_code(&refused), "approval_denied", "{refused}");
+    let asked = client.heard.iter().find(|message| message["method"] == "elicitation/create").unwrap();
+    assert!(asked["params"]["message"].as_str().unwrap().contains("It needs the host."), "{asked}");
+}
+
+#[test]
 fn a_host_that_a_command_lacked_is_asked_for_through_the_client() {
     let world = World::new();
     let mut client = client::with_handshake(&world, form_elicitation());
