@@ -51,6 +51,12 @@ pub struct EntryMetadata {
     pub size: u64,
     /// The time of the last modification, in nanoseconds since 1970.
     pub modified: i64,
+    /// The time of the last change of content or metadata, which no program can set.
+    pub changed: i64,
+    /// The device of its file system.
+    pub device: u64,
+    /// Its inode number.
+    pub inode: u64,
 }
 
 /// One entry that a walk visits.

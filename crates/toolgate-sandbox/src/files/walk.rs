@@ -9,7 +9,7 @@ mod work_queue;
 use std::borrow::Cow;
 use std::fs::File;
 use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
@@ -110,7 +110,7 @@ pub(crate) fn walk<'v>(
     let walk = TreeWalk { root, filter, queue: WorkQueue::default(), unreadable: AtomicU64::new(0) };
     let mut worker = WalkWorker::new(&walk, visitors());
     if entry.kind != EntryKind::Directory {
-        worker.visit(&entry);
+        worker.visit(&entry, None);
         return Ok(0);
     }
     let rules = if options.gitignore { IgnoreRules::above(&root, &start.bytes()) } else { Arc::default() };
@@ -167,9 +167,9 @@ impl<'a> WalkWorker<'a> {
 
     fn work(&mut self, work: WalkTask) {
         match work {
-            WalkTask::Visit(entries) => self.visit_all(&entries),
+            WalkTask::Visit(entries) => self.visit_all(&entries, None),
             WalkTask::Enter(directory, rules) => {
-                if self.visit(&directory) != WalkStep::On {
+                if self.visit(&directory, None) != WalkStep::On {
                     return;
                 }
                 match self.enter(&directory, &rules) {
@@ -183,16 +183,17 @@ impl<'a> WalkWorker<'a> {
         }
     }
 
-    fn visit_all(&mut self, entries: &[FoundEntry]) {
+    fn visit_all(&mut self, entries: &[FoundEntry], parent: Option<&OwnedFd>) {
         for entry in entries {
-            if self.walk.queue.is_over() || self.visit(entry) == WalkStep::Stop {
+            if self.walk.queue.is_over() || self.visit(entry, parent) == WalkStep::Stop {
                 return;
             }
         }
     }
 
-    fn visit(&mut self, entry: &FoundEntry) -> WalkStep {
-        let handle = RootedEntry { root: &self.walk.root, entry };
+    /// Visits an entry; its directory needn't be opened once more if it is open already.
+    fn visit(&mut self, entry: &FoundEntry, parent: Option<&OwnedFd>) -> WalkStep {
+        let handle = RootedEntry { root: &self.walk.root, entry, parent };
         let (kind, depth, left_out) = (entry.kind, entry.depth, entry.left_out);
         let step = (self.visitor)(&VisitedEntry { place: &entry.place, kind, depth, left_out, handle: &handle });
         if step == WalkStep::Stop {
@@ -203,7 +204,8 @@ impl<'a> WalkWorker<'a> {
 
     /// Sorts a directory's entries into what is visited now, what other threads can do, and what is left out.
     fn enter(&mut self, directory: &FoundEntry, rules: &Arc<IgnoreRules>) -> Result<(), Errno> {
-        let (walk, entries) = (self.walk, self.read(directory)?);
+        let walk = self.walk;
+        let (fd, entries) = self.read(directory)?;
         let rules = match (walk.filter.gitignore, directory.left_out) {
             (true, None) => IgnoreRules::of(&walk.root, directory.path(), &entries, rules),
             _ => Arc::clone(rules),
@@ -229,17 +231,17 @@ impl<'a> WalkWorker<'a> {
         let others = here.split_off(here.len().min(PORTION));
         walk.queue.add_later(left_out);
         walk.queue.add(portions(others).into_iter().chain(ahead));
-        self.visit_all(&here);
+        self.visit_all(&here, Some(&fd));
         Ok(())
     }
 
-    /// A directory's entries, by name, so that the walk goes roughly in the order of paths.
-    fn read(&mut self, directory: &FoundEntry) -> Result<Vec<(Vec<u8>, EntryKind)>, Errno> {
+    /// A directory and its entries, by name, so that the walk goes roughly in the order of paths.
+    fn read(&mut self, directory: &FoundEntry) -> Result<(OwnedFd, Vec<(Vec<u8>, EntryKind)>), Errno> {
         let fd = self.walk.root.open(directory.path(), OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut entries = Vec::new();
         each_entry(&fd, &mut self.names, |name, kind| entries.push((name.to_vec(), kind)))?;
         entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        Ok(entries)
+        Ok((fd, entries))
     }
 }
 
@@ -285,6 +287,8 @@ fn portions(entries: Vec<FoundEntry>) -> Vec<WalkTask> {
 struct RootedEntry<'a> {
     root: &'a WalkRoot<'a>,
     entry: &'a FoundEntry,
+    /// Its directory, if that is open.
+    parent: Option<&'a OwnedFd>,
 }
 
 impl WalkHandle for RootedEntry<'_> {
@@ -295,11 +299,20 @@ impl WalkHandle for RootedEntry<'_> {
     }
 
     fn facts(&self) -> Option<EntryMetadata> {
-        let (parent, name) = split(self.entry.path());
-        let parent = self.root.open(parent, OFlags::PATH | OFlags::DIRECTORY).ok()?;
-        let stat = rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        let modified = (stat.st_mtime as i64).saturating_mul(1_000_000_000).saturating_add(stat.st_mtime_nsec as i64);
-        Some(EntryMetadata { size: stat.st_size as u64, modified })
+        let (path, name) = split(self.entry.path());
+        let look = |parent: BorrowedFd<'_>| rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+        let stat = match self.parent {
+            Some(parent) => look(parent.as_fd())?,
+            None => look(self.root.open(path, OFlags::PATH | OFlags::DIRECTORY).ok()?.as_fd())?,
+        };
+        let time = |seconds: i64, nanoseconds: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
+        Some(EntryMetadata {
+            size: stat.st_size as u64,
+            modified: time(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+            changed: time(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+            device: stat.st_dev,
+            inode: stat.st_ino,
+        })
     }
 }
 
