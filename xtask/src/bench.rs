@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 
 use crate::clients;
-use crate::command_line::CommandLine;
+use crate::command_line::{CommandLine, target_directory};
 use crate::setup;
 
 #[derive(Args)]
@@ -82,6 +82,15 @@ const BENCHES: &[Benchmark] = &[
         install: None,
     },
     Benchmark {
+        name: "search",
+        package: "toolgate-search",
+        targets: &["search"],
+        features: "",
+        measures: "how well commits, doc comments and names find their files, indexing, refreshing and asking",
+        peer: "counting words, the lines that rg counts, and semble without weights",
+        install: Some(install_semble),
+    },
+    Benchmark {
         name: "agent",
         package: "toolgate-agent",
         targets: &["agent", "toolgate-cli/tree"],
@@ -127,6 +136,17 @@ const BENCHES: &[Benchmark] = &[
         install: Some(clients::install_peers),
     },
 ];
+
+/// Puts semble into an environment of its own beneath the build directory, where the benchmark looks for it.
+fn install_semble() -> Result<()> {
+    let directory = target_directory().join("python/semble-0.7.0");
+    if !directory.join("bin/semble").is_file() {
+        CommandLine::new("python3 -m venv").words([directory.display().to_string()]).run()?;
+        let pip = directory.join("bin/pip").display().to_string();
+        CommandLine::new(&pip).words(["install", "--quiet", "semble==0.7.0"]).run()?;
+    }
+    Ok(())
+}
 
 pub(crate) fn run(options: &BenchOptions) -> Result<()> {
     let Some(name) = &options.name else {

@@ -16,6 +16,7 @@ mod dialects;
 mod doctor;
 mod help;
 mod inbox;
+mod index;
 mod init;
 mod mcp;
 mod policy;
@@ -24,6 +25,7 @@ mod replay;
 mod run;
 mod runs;
 mod sandbox;
+mod search;
 mod serve;
 mod tools;
 mod trust;
@@ -111,6 +113,8 @@ enum Verb {
     Run(run::RunArgs),
     Demo(demo::DemoArgs),
     Call(call::CallArgs),
+    Search(search::SearchArgs),
+    Index(index::IndexArgs),
     Serve(serve::ServeArgs),
     Tools(tools::ToolsArgs),
     Dialects(dialects::DialectsArgs),
@@ -195,6 +199,8 @@ impl CommandLine {
             Verb::Run(verb) => verb.run(&invocation()?),
             Verb::Demo(verb) => verb.run(self.common.json),
             Verb::Call(verb) => verb.run(&invocation()?),
+            Verb::Search(verb) => verb.run(&invocation()?),
+            Verb::Index(verb) => verb.run(&invocation()?),
             Verb::Serve(verb) => verb.run(&invocation()?),
             Verb::Tools(verb) => verb.run(&invocation()?),
             Verb::Dialects(verb) => verb.run(&invocation()?),

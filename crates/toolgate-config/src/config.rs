@@ -45,6 +45,8 @@ pub struct Config {
     pub processes: ProcessesConfig,
     /// How much `fetch` takes.
     pub fetch: FetchConfig,
+    /// How long `search` may index, and how large its index may be.
+    pub search: SearchConfig,
     /// How events are recorded.
     pub audit: AuditConfig,
     /// How much is kept for undo.
@@ -157,6 +159,16 @@ pub struct ProcessesConfig {
 pub struct FetchConfig {
     /// Bytes of a response, decompressed; the rest of a longer one is not read.
     pub body_bytes: Option<u64>,
+}
+
+/// `[search]`: the index of the workspace.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SearchConfig {
+    /// Seconds that a search may index files before it answers.
+    pub index_seconds: Option<u64>,
+    /// Bytes that the index may take.
+    pub max_bytes: Option<u64>,
 }
 
 /// `[audit]`: how events are recorded.

@@ -36,6 +36,10 @@ pub struct Settings {
     pub processes: ProcessLimits,
     /// Bytes of a response that `fetch` reads.
     pub fetch_bytes: u64,
+    /// Seconds that `search` may index files before it answers.
+    pub search_index_seconds: u64,
+    /// Bytes that the search index may take.
+    pub search_max_bytes: u64,
     /// When an event counts as recorded.
     pub durability: Durability,
     /// Bytes of file contents that are kept for undo.

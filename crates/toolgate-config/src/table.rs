@@ -133,6 +133,11 @@ settings! {
     FETCH_BODY_BYTES: u64 = 10 * MEBIBYTE, "fetch.body_bytes", Tighten, |config| config.fetch.body_bytes,
         "Bytes of a response, decompressed, that `fetch` reads (10 MiB).";
 
+    SEARCH_INDEX_SECONDS: u64 = 10, "search.index_seconds", Tighten, |config| config.search.index_seconds,
+        "Seconds that `search` may take to index new and changed files before it answers. What is left is searched word by word, and indexed by the next search.";
+    SEARCH_MAX_BYTES: u64 = 512 * MEBIBYTE, "search.max_bytes", Tighten, |config| config.search.max_bytes,
+        "Bytes that the search index of a workspace may take (512 MiB).";
+
     AUDIT_DURABILITY: Durability = Durability::Os, "audit.durability", Strictest, |config| config.audit.durability,
         "When an event counts as recorded: once the operating system has it, or once the disk has it.";
 
@@ -199,7 +204,7 @@ settings! {
 }
 
 /// The numbers for which 0 makes no sense.
-pub(crate) static POSITIVE: [&Setting<u64>; 15] = [
+pub(crate) static POSITIVE: [&Setting<u64>; 17] = [
     &COMMANDS_TEMPORARY_BYTES,
     &COMMANDS_PROCESSES,
     &COMMANDS_OPEN_FILES,
@@ -212,6 +217,8 @@ pub(crate) static POSITIVE: [&Setting<u64>; 15] = [
     &PROCESSES_TIMEOUT_SECONDS,
     &PROCESSES_OUTPUT_BYTES,
     &FETCH_BODY_BYTES,
+    &SEARCH_INDEX_SECONDS,
+    &SEARCH_MAX_BYTES,
     &UNDO_QUOTA_BYTES,
     &CACHES_QUOTA_BYTES,
     &MODEL_TIMEOUT_SECONDS,

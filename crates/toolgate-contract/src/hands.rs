@@ -16,7 +16,8 @@ pub use self::files::FileHands;
 pub use self::processes::ProcessHands;
 use crate::{
     Agents, AllowedTools, ArtifactRef, BoxFuture, ErrorCode, Message, NoteKind, NoteUpdate, Question, QuestionOutcome,
-    ResourceRequest, ServerCall, ServerDescription, ServerReply, SkillCandidate, ToolError, WebRequest, WebResponse,
+    ResourceRequest, SearchAnswer, SearchQuestion, ServerCall, ServerDescription, ServerReply, SkillCandidate,
+    ToolError, WebRequest, WebResponse,
 };
 
 /// Work for a thread that may block.
@@ -69,6 +70,8 @@ pub trait Hands: FileHands + ProcessHands + Send + Sync {
         host: &'a str,
         port: u16,
     ) -> BoxFuture<'a, Result<WebResponse, ToolError>>;
+    /// Ranks places at and beneath declared paths for a question.
+    fn search(&self, question: &SearchQuestion) -> Result<SearchAnswer, ToolError>;
     /// Calls a tool of another MCP server, which the call declared with its definition. The server is started if it doesn't run.
     fn call_server<'a>(&'a self, server: &'a str, call: ServerCall) -> BoxFuture<'a, Result<ServerReply, ToolError>>;
     /// Asks another MCP server for its resources, for a call that declared that with the server's identity.

@@ -41,6 +41,10 @@ const GREP: &[Parameter] = &[
     Parameter::optional("head_limit", Integer(1, i64::MAX), "How many matches to show"),
     Parameter::optional("-i", Boolean, "Ignore case"),
 ];
+const SEARCH: &[Parameter] = &[
+    Parameter::required("query", Text, "What to look for, in words"),
+    Parameter::required("target_directories", Texts, "Where to search; the workspace if empty"),
+];
 const RUN: &[Parameter] = &[
     Parameter::required("command", Text, "The command"),
     Parameter::required("is_background", Boolean, "Start it and go on"),
@@ -66,6 +70,7 @@ static TOOLS: &[DialectTool] = &[
     DialectTool::new("apply_patch", "patch", "Changes files by a patch.", PATCH, tools::enter_patch, result::leave),
     DialectTool::new("delete_file", "delete", "Deletes a file.", DELETE, tools::enter_delete, result::leave),
     DialectTool::new("grep", "grep", "Searches the content of files.", GREP, tools::enter_grep, result::leave),
+    DialectTool::new("codebase_search", "search", SEARCH_ABOUT, SEARCH, tools::enter_search, result::leave),
     DialectTool::new("run_terminal_cmd", "shell", RUN_ABOUT, RUN, tools::enter_run, result::leave),
     DialectTool::new("display", "display", DISPLAY_ABOUT, DISPLAY, tools::enter_display, result::leave),
     DialectTool::new("update_memory", "memory", MEMORY_ABOUT, MEMORY, tools::enter_memory, result::leave),
@@ -76,6 +81,7 @@ const UNAVAILABLE: &[(&str, &str)] = &[
     ("read_lints", "there are no language servers. Run the project's own linter with `run_terminal_cmd`."),
 ];
 
+const SEARCH_ABOUT: &str = "Finds the places in the code that fit a question best. Use grep for exact text.";
 const RUN_ABOUT: &str = "Runs a command, confined to the workspace.";
 const DISPLAY_ABOUT: &str =
     "Shows the person progress, a finding or an explanation. Call it at the start of each step of longer work.";

@@ -14,7 +14,8 @@ use crate::sqlite::replace_damaged;
 use crate::workspace_identity::{workspace_identity, workspace_key};
 use crate::{
     ApprovalQueue, ArtifactStore, BlobStore, ChangeLock, GrantFile, GrantStore, Indexer, Journal, JournalError,
-    Quarantine, RunList, SessionNotes, SigningKey, SkillLimits, SnapshotStore, SqliteInbox, SqliteStore, reindex,
+    Quarantine, RunList, SearchStore, SessionNotes, SigningKey, SkillLimits, SnapshotStore, SqliteInbox, SqliteStore,
+    reindex,
 };
 
 /// The name of the directory, in a run's directory, that holds the private directories of commands.
@@ -218,6 +219,11 @@ impl StateDirectory {
     /// this user.
     pub fn snapshots(&self, key: Option<SigningKey>) -> Result<SnapshotStore, JournalError> {
         Ok(SnapshotStore::new(self.directory.make("snapshots")?, key))
+    }
+
+    /// The stored search index; the key shows which files of it this user's programs wrote.
+    pub fn search_store(&self, key: SigningKey) -> Result<SearchStore, JournalError> {
+        SearchStore::new(self.directory.make("search")?, key)
     }
 
     /// The directory that holds the overlay layers of running commands.

@@ -21,7 +21,7 @@ use toolgate_changes::WorkspaceChanges;
 use toolgate_config::Settings;
 use toolgate_contract::{
     Call, CancellationToken, Clock, Declaration, Effect, Files, HiddenPaths, LocatedEffect, Permission,
-    ProcessLauncher, Reply, Right, SkillCandidate, Skills, TOOLS_FIND, TOOLS_USE, ToolError, Verdict, Web,
+    ProcessLauncher, Reply, Right, SearchIndex, SkillCandidate, Skills, TOOLS_FIND, TOOLS_USE, ToolError, Verdict, Web,
 };
 use toolgate_policy::{Ceiling, Policy, PolicyRequest};
 use toolgate_redact::Redactor;
@@ -71,6 +71,8 @@ pub struct GateParts {
     pub servers: Arc<ToolServers>,
     /// Fetches over HTTP.
     pub web: Option<Arc<dyn Web>>,
+    /// Ranks places for a question.
+    pub search: Option<Arc<dyn SearchIndex>>,
     /// Stores the agent's own notes.
     pub notes: Option<Arc<AgentNotes>>,
     /// The directories of skills; of two skills with the same name the first counts.

@@ -24,9 +24,9 @@ use crate::{FrozenClock, ScriptedApprover};
 
 /// A temporary workspace, opened as every front end opens one, and a run that records.
 pub struct TestWorkspace {
-    directory: TempDir,
+    directory: Arc<TempDir>,
     /// The user's configuration and state, which no workspace holds.
-    _home: TempDir,
+    home: Arc<TempDir>,
     location: WorkspaceLocation,
     /// The clock of this workspace.
     pub clock: Arc<FrozenClock>,
@@ -51,15 +51,31 @@ impl TestWorkspace {
 
     /// Like [`Self::new`], in a temporary directory inside `directory`.
     pub fn new_in(directory: &Path, tools: impl IntoIterator<Item = Arc<dyn AnyTool>>, config: &str) -> Self {
-        let directory = tempfile::tempdir_in(directory).expect("a temporary directory");
-        let home = tempfile::tempdir().expect("a temporary directory");
+        let directory = Arc::new(tempfile::tempdir_in(directory).expect("a temporary directory"));
+        let home = Arc::new(tempfile::tempdir().expect("a temporary directory"));
+        Self::opened(directory, home, "run_test", tools, config)
+    }
+
+    /// The same workspace and user, opened once more as another program would, under this configuration and in a run of
+    /// its own.
+    pub fn reopened(&self, run: &str, tools: impl IntoIterator<Item = Arc<dyn AnyTool>>, config: &str) -> Self {
+        Self::opened(Arc::clone(&self.directory), Arc::clone(&self.home), run, tools, config)
+    }
+
+    fn opened(
+        directory: Arc<TempDir>,
+        home: Arc<TempDir>,
+        run: &str,
+        tools: impl IntoIterator<Item = Arc<dyn AnyTool>>,
+        config: &str,
+    ) -> Self {
         let clock = Arc::new(FrozenClock::default());
         let location = location(directory.path(), home.path(), config);
         let workspace = Workspace::open(&location, options(tools, &clock)).expect("a test's workspace opens");
         let workspace = workspace_for_tests(workspace, directory.path());
         let choice = RunChoice { run: None, session: "test".into(), front_end: "test" };
-        let run = workspace.begin_as("run_test", &choice).expect("a run begins").run;
-        Self { directory, _home: home, location, clock, run, workspace: Arc::new(workspace) }
+        let run = workspace.begin_as(run, &choice).expect("a run begins").run;
+        Self { directory, home, location, clock, run, workspace: Arc::new(workspace) }
     }
 
     /// The workspace, for a server.

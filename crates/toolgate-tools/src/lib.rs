@@ -19,6 +19,7 @@ mod plan;
 mod process;
 mod read;
 mod script;
+mod search;
 mod shell;
 mod skill;
 mod stat;
@@ -52,6 +53,7 @@ pub use plan::PlanTool;
 pub use process::ProcessTool;
 pub use read::ReadTool;
 pub use script::ScriptTool;
+pub use search::SearchTool;
 pub use shell::ShellTool;
 pub use skill::{SkillTool, skill_commands};
 pub use stat::StatTool;
@@ -80,6 +82,7 @@ pub fn all() -> Vec<Arc<dyn AnyTool>> {
         erase(ProcessTool),   // controls a running command
         erase(ReadTool),      // shows a file, by lines
         erase(ScriptTool),    // runs a skill's script
+        erase(SearchTool),    // ranks places for a question
         erase(ShellTool),     // runs a command in the sandbox
         erase(SkillTool),     // lists and loads skills
         erase(StatTool),      // shows facts about a path

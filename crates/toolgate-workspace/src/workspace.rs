@@ -14,6 +14,7 @@ use toolgate_policy::{CompiledConfig, PathContext, Policy};
 use toolgate_redact::{Redactor, secrets_of_environment};
 use toolgate_runtime::{AgentNotes, ApprovalQueueClient, ContentHiddenPaths, Gate, GateParts, Registry, Replay};
 use toolgate_sandbox::{Roots, StoredOverlays};
+use toolgate_search::{IndexLimits, WorkspaceIndex};
 use toolgate_tools::text::UnifiedDiffer;
 use toolgate_web::{FetchLimits, WebClient};
 
@@ -134,6 +135,13 @@ impl WorkspaceLocation {
         Ok(roots)
     }
 
+    /// The workspace's search index. Nothing of it is read before it is needed.
+    pub fn search_index(&self, settings: &Settings) -> Result<WorkspaceIndex, WorkspaceError> {
+        let wait = Duration::from_secs(settings.search_index_seconds);
+        let limits = IndexLimits { wait, max_bytes: settings.search_max_bytes };
+        Ok(WorkspaceIndex::new(self.state()?, self.signing_key(), limits))
+    }
+
     /// The secrets in this environment and in the configuration.
     pub fn secrets(&self, settings: &Settings, environment: &BTreeMap<OsString, OsString>) -> Vec<(String, String)> {
         let names: Vec<String> = settings.secret_names.iter().cloned().collect();
@@ -182,6 +190,7 @@ fn gate_parts(
         changes,
         processes: process_launcher(location, options, &settings)?,
         web: Some(Arc::new(WebClient::new(fetch_limits))),
+        search: Some(Arc::new(location.search_index(&settings)?)),
         notes: Some(Arc::new(AgentNotes::new(location.state()?, run_options.clone()))),
         skill_directories: skill_directories(location, &files)?.into(),
         replay: replay(location, options),

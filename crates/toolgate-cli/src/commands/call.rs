@@ -84,7 +84,7 @@ pub(super) struct PerformedCall {
 }
 
 impl PerformedCall {
-    fn print(&self, invocation: &Invocation) -> Result<()> {
+    pub(super) fn print(&self, invocation: &Invocation) -> Result<()> {
         let Self { reply, run, sink, shown } = self;
         match (invocation.json, shown) {
             (true, Some(shown)) => {

@@ -20,6 +20,7 @@ use toolgate_sandbox::{OpenMethod, Roots, test_host_list};
 use toolgate_workspace::{FULL_WARNING, Stores, WorkspaceError, create_private_directory, sandbox_profile};
 
 use super::caches::in_words;
+use super::index::in_a_sentence;
 use super::mcp::server_states;
 use super::sandbox::restricted_paths;
 use super::{Invocation, block_on, policy::holds};
@@ -51,6 +52,7 @@ impl DoctorArgs {
                 checks.push(store(invocation, &compiled));
                 checks.extend(misread_commands(invocation));
                 checks.push(package_caches(invocation, &compiled));
+                checks.push(search_index(invocation, &compiled));
                 checks.extend(mcp_servers(invocation));
                 checks.extend(policy(invocation, &compiled)?);
                 checks.extend(commands(invocation, compiled)?);
@@ -180,6 +182,22 @@ fn package_caches(invocation: &Invocation, compiled: &CompiledConfig) -> DoctorC
     match bytes > quota {
         true => partly(NAME, found, "Run `toolgate caches clear`, or wait: the largest are removed within a day."),
         false => held(NAME, found),
+    }
+}
+
+fn search_index(invocation: &Invocation, compiled: &CompiledConfig) -> DoctorCheck {
+    const NAME: &str = "search index";
+    let index = invocation.location.search_index(&compiled.settings);
+    match index.and_then(|index| Ok(index.status()?)) {
+        Ok(Some(status)) if !status.is_damaged => held(NAME, in_a_sentence(Some(&status))),
+        Ok(status) => {
+            partly(NAME, in_a_sentence(status.as_ref()), "Nothing has to be done: searches work all the same.")
+        }
+        Err(error) => partly(
+            NAME,
+            with_causes(error),
+            "Run `toolgate index drop`. Searches work meanwhile, and index everything each time the program starts.",
+        ),
     }
 }
 

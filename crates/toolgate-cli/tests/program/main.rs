@@ -44,6 +44,7 @@ mod record;
 mod rehearsal;
 mod replay;
 mod sandbox;
+mod search;
 mod shared_inbox;
 mod shared_store;
 mod stopped_calls;

@@ -40,6 +40,8 @@ pub fn merge(
             settle_seconds: PROCESSES_SETTLE_SECONDS.merge(layers, warnings),
         },
         fetch_bytes: FETCH_BODY_BYTES.merge(layers, warnings),
+        search_index_seconds: SEARCH_INDEX_SECONDS.merge(layers, warnings),
+        search_max_bytes: SEARCH_MAX_BYTES.merge(layers, warnings),
         durability: AUDIT_DURABILITY.merge(layers, warnings),
         undo_quota_bytes: UNDO_QUOTA_BYTES.merge(layers, warnings),
         package_caches: CACHES_PACKAGES.merge(layers, warnings),

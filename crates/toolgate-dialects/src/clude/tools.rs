@@ -52,6 +52,12 @@ pub(super) fn enter_grep(args: &Arguments, memory: &DialectMemory) -> Result<Nat
     Ok(NativeCall::new("grep", call))
 }
 
+pub(super) fn enter_search(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    let paths: Vec<String> =
+        args.texts("target_directories").unwrap_or_default().iter().map(|path| memory.native(path)).collect();
+    Ok(NativeCall::new("search", json!({ "query": args.word("query"), "paths": paths })))
+}
+
 pub(super) fn enter_run(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
     let background = args.is("is_background");
     let call = json!({

@@ -54,6 +54,7 @@ impl CallRecord<'_> {
             processes,
             changes,
             web: parts.web.clone(),
+            search: parts.search.clone(),
             egress: self.egress(),
             agents: session.agents.clone(),
             waits: session.waits,

@@ -9,8 +9,9 @@ use serde_json::Value;
 use toolgate_contract::{
     Access, Agents, AllowedTools, ArtifactRef, Artifacts, BlockingWork, BoxFuture, CancellationToken, Changes, Effect,
     EgressPolicy, ErrorCode, Files, Guarantee, Hands, HiddenPaths, LocatedEffect, Message, NoteKind, NoteUpdate, Notes,
-    Person, ProcessTable, Question, QuestionOutcome, ResourceRequest, ServerCall, ServerDescription, ServerReply,
-    SkillCandidate, Skills, ToolError, Web, WebRequest, WebResponse, WorkspacePath,
+    Person, ProcessTable, Question, QuestionOutcome, ResourceRequest, SearchAnswer, SearchIndex, SearchQuestion,
+    ServerCall, ServerDescription, ServerReply, SkillCandidate, Skills, ToolError, Web, WebRequest, WebResponse,
+    WorkspacePath,
 };
 
 use super::effect_index::EffectIndex;
@@ -45,6 +46,8 @@ pub(super) struct ToolServices {
     pub(super) servers: Arc<ServerCalls>,
     /// HTTP access; none if nothing can be fetched.
     pub(super) web: Option<Arc<dyn Web>>,
+    /// The search index; none if nothing is indexed here.
+    pub(super) search: Option<Arc<dyn SearchIndex>>,
     /// The egress policy; none if nothing may be reached.
     pub(super) egress: Option<Arc<dyn EgressPolicy>>,
     /// Agents that the call may start; none if no agent is running.
@@ -259,6 +262,15 @@ impl Hands for CallHands {
             };
             web.fetch(request, egress.as_ref()).await
         })
+    }
+
+    fn search(&self, question: &SearchQuestion) -> Result<SearchAnswer, ToolError> {
+        let index = self.services.search.as_ref().ok_or_else(|| {
+            ToolError::new(ErrorCode::ToolNotAllowed, "There is no search index here.")
+                .with_hint("Use `grep` with words that the code would have.")
+        })?;
+        question.paths.iter().try_for_each(|path| self.declared(Access::Read, path).map(drop))?;
+        index.search(question, self)
     }
 
     fn call_server<'a>(&'a self, server: &'a str, call: ServerCall) -> BoxFuture<'a, Result<ServerReply, ToolError>> {

@@ -1,0 +1,65 @@
+//! For `cargo xtask bench search` alone: ranks trees that are in memory, such as those of past commits.
+
+use std::sync::Arc;
+
+use crate::analysis::{FileAnalysis, analyze};
+use crate::query::Query;
+use crate::ranking::{Candidates, Weights, rank};
+use crate::segment::{AnalyzedFile, Segment, Stamp};
+
+/// A file that was analyzed.
+#[derive(Clone)]
+pub struct MeasuredFile(Arc<FileAnalysis>);
+
+/// A tree that was indexed.
+pub struct MeasuredTree(Segment);
+
+/// A place in a tree.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeasuredPlace {
+    /// The path.
+    pub path: String,
+    /// The first line, counted from 1.
+    pub first: u32,
+    /// The last line.
+    pub last: u32,
+}
+
+/// Analyzes a file.
+pub fn analyzed(path: &str, bytes: &[u8]) -> MeasuredFile {
+    MeasuredFile(Arc::new(analyze(path, bytes)))
+}
+
+impl MeasuredTree {
+    /// Indexes a tree.
+    pub fn new(files: impl Iterator<Item = (String, MeasuredFile)>) -> Self {
+        let stamp = Stamp { device: 0, inode: 0, size: 0, modified: 0, changed: 0 };
+        let file = |(path, file): (String, MeasuredFile)| AnalyzedFile {
+            root: 0,
+            path,
+            stamp,
+            content: 0,
+            is_young: false,
+            analysis: Arc::unwrap_or_clone(file.0),
+        };
+        Self(Segment::build(files.map(file).collect()))
+    }
+
+    /// The best places for a question.
+    pub fn search(&self, question: &str, limit: usize) -> Vec<MeasuredPlace> {
+        let all = vec![true; self.0.files.len()];
+        let ranked =
+            rank(&Candidates { segments: vec![(&self.0, &all)] }, &Query::new(question), &Weights::DEFAULT, limit);
+        let place = |document: u32| {
+            let chunk = self.0.documents[document as usize];
+            let path = self.0.files[chunk.file as usize].path.clone();
+            MeasuredPlace { path, first: chunk.first + 1, last: chunk.first + chunk.lines }
+        };
+        ranked.iter().map(|ranked| place(ranked.document)).collect()
+    }
+
+    /// How many bytes the index of the tree takes.
+    pub fn bytes(&self) -> usize {
+        self.0.to_bytes().map_or(0, |bytes| bytes.len())
+    }
+}

@@ -1,0 +1,308 @@
+//! A part of the index: some files, their chunks, and the chunks of each term. It is made once and never changed; what
+//! changes in the workspace goes to a new segment, and the old entries are dead. It holds numbers and paths, no text.
+
+use serde::{Deserialize, Serialize};
+
+use crate::analysis::{FileAnalysis, TermCount};
+use crate::language::FileKind;
+use crate::terms::Term;
+
+/// The form of the bytes; another is not read.
+const FORM: &[u8; 8] = b"tgindex1";
+/// Bytes of a term's entry in the dictionary: five of its hash, four of where its postings begin.
+const ENTRY: usize = 9;
+
+/// What the file system says of a file. As long as all of it is the same, so is the content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stamp {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    pub(crate) size: u64,
+    /// When the content changed, in nanoseconds since 1970.
+    pub(crate) modified: i64,
+    /// When anything about the file changed.
+    pub(crate) changed: i64,
+}
+
+/// A file in a segment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FileRecord {
+    /// The root that it is in.
+    pub(crate) root: u32,
+    pub(crate) path: String,
+    pub(crate) stamp: Stamp,
+    /// A hash of its content.
+    pub(crate) content: u64,
+    /// Whether it was changed so shortly before it was read that another change could have the same times.
+    pub(crate) is_young: bool,
+    pub(crate) language: u8,
+    kind: u8,
+    pub(crate) is_whole: bool,
+    /// Its first document, which is its path; its chunks follow.
+    pub(crate) first: u32,
+    /// How many chunks it has.
+    pub(crate) chunks: u32,
+}
+
+impl FileRecord {
+    pub(crate) fn kind(&self) -> FileKind {
+        [FileKind::Code, FileKind::Docs, FileKind::Tests][usize::from(self.kind).min(2)]
+    }
+}
+
+/// A chunk in a segment. The document of a file's path has no lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ChunkRecord {
+    /// The file, by its number in the segment.
+    pub(crate) file: u32,
+    pub(crate) first: u32,
+    pub(crate) lines: u32,
+    pub(crate) name: (u32, u16),
+    pub(crate) length: u32,
+}
+
+/// A term in a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Posting {
+    pub(crate) document: u32,
+    pub(crate) count: u16,
+    pub(crate) places: u8,
+}
+
+/// A file to put in a segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AnalyzedFile {
+    pub(crate) root: u32,
+    pub(crate) path: String,
+    pub(crate) stamp: Stamp,
+    pub(crate) content: u64,
+    pub(crate) is_young: bool,
+    pub(crate) analysis: FileAnalysis,
+}
+
+/// An immutable part of the index.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub(crate) files: Vec<FileRecord>,
+    pub(crate) documents: Vec<ChunkRecord>,
+    dictionary: Vec<u8>,
+    postings: Vec<u8>,
+}
+
+/// What is written of a segment before its dictionary and postings.
+#[derive(Serialize, Deserialize)]
+struct SegmentHead {
+    files: Vec<FileRecord>,
+    documents: Vec<ChunkRecord>,
+    dictionary: u64,
+    postings: u64,
+}
+
+/// A posting with its term, while a segment is made: 40 bits of the term above 24 of the document.
+type Keyed = (u64, u32);
+
+const DOCUMENT_BITS: u32 = 24;
+
+impl Segment {
+    /// A segment of these files.
+    pub(crate) fn build(files: Vec<AnalyzedFile>) -> Self {
+        let (mut records, mut documents, mut keyed) = (Vec::new(), Vec::new(), Vec::<Keyed>::new());
+        for file in files {
+            let number = records.len() as u32;
+            let (first, chunks) = (documents.len() as u32, file.analysis.chunks.len() as u32);
+            let mut add = |chunk: ChunkRecord, terms: &[TermCount]| {
+                let document = documents.len() as u64;
+                keyed.extend(
+                    terms.iter().map(|term| (term.term << DOCUMENT_BITS | document, payload(term.count, term.places))),
+                );
+                documents.push(chunk);
+            };
+            let length = file.analysis.path.len() as u32;
+            add(ChunkRecord { file: number, first: 0, lines: 0, name: (0, 0), length }, &file.analysis.path);
+            for chunk in &file.analysis.chunks {
+                let (first, lines) = (chunk.first, chunk.end - chunk.first);
+                add(ChunkRecord { file: number, first, lines, name: chunk.name, length: chunk.length }, &chunk.terms);
+            }
+            let AnalyzedFile { root, path, stamp, content, is_young, analysis } = file;
+            let FileAnalysis { language, kind, is_whole, .. } = analysis;
+            let kind = kind as u8;
+            records.push(FileRecord { root, path, stamp, content, is_young, language, kind, is_whole, first, chunks });
+        }
+        Self::from_parts(records, documents, keyed)
+    }
+
+    fn from_parts(files: Vec<FileRecord>, documents: Vec<ChunkRecord>, mut keyed: Vec<Keyed>) -> Self {
+        keyed.sort_unstable();
+        let (mut dictionary, mut postings) = (Vec::new(), Vec::with_capacity(keyed.len() * 2));
+        for of_term in keyed.chunk_by(|(a, _), (b, _)| a >> DOCUMENT_BITS == b >> DOCUMENT_BITS) {
+            let term = of_term[0].0 >> DOCUMENT_BITS;
+            dictionary.extend_from_slice(&term.to_be_bytes()[3..]);
+            dictionary.extend_from_slice(&(postings.len() as u32).to_be_bytes());
+            encode_postings(of_term, &mut postings);
+        }
+        Self { files, documents, dictionary, postings }
+    }
+
+    /// The documents that have a term, in order.
+    pub(crate) fn postings(&self, term: Term) -> Postings<'_> {
+        let wanted = &term.to_be_bytes()[3..];
+        let (mut low, mut high) = (0, self.dictionary.len() / ENTRY);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            match self.dictionary[middle * ENTRY..middle * ENTRY + 5].cmp(wanted) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+                std::cmp::Ordering::Equal => return self.postings_at(middle),
+            }
+        }
+        Postings { bytes: &[], document: 0 }
+    }
+
+    fn postings_at(&self, entry: usize) -> Postings<'_> {
+        let offset = |entry: usize| {
+            let at = entry * ENTRY + 5;
+            let bytes = self.dictionary.get(at..at + 4)?.try_into().ok()?;
+            Some(u32::from_be_bytes(bytes) as usize)
+        };
+        let start = offset(entry).unwrap_or(self.postings.len());
+        let end = offset(entry + 1).unwrap_or(self.postings.len());
+        Postings { bytes: self.postings.get(start..end).unwrap_or_default(), document: 0 }
+    }
+
+    /// One segment of the files of several that are still alive.
+    pub(crate) fn merge(parts: &[(&Segment, &[bool])]) -> Self {
+        let (mut records, mut documents, mut keyed) = (Vec::new(), Vec::new(), Vec::<Keyed>::new());
+        for (segment, alive) in parts {
+            let mut numbers = vec![u32::MAX; segment.documents.len()];
+            for (file, _) in segment.files.iter().zip(*alive).filter(|(_, alive)| **alive) {
+                let (number, first) = (records.len() as u32, documents.len() as u32);
+                let old = file.first as usize..file.first as usize + file.chunks as usize + 1;
+                for document in old {
+                    numbers[document] = documents.len() as u32;
+                    documents.push(ChunkRecord { file: number, ..segment.documents[document] });
+                }
+                records.push(FileRecord { first, ..file.clone() });
+            }
+            for entry in 0..segment.dictionary.len() / ENTRY {
+                let mut term = [0; 8];
+                term[3..].copy_from_slice(&segment.dictionary[entry * ENTRY..entry * ENTRY + 5]);
+                let term = u64::from_be_bytes(term) << DOCUMENT_BITS;
+                keyed.extend(segment.postings_at(entry).filter_map(|posting| {
+                    let number = numbers[posting.document as usize];
+                    (number != u32::MAX).then(|| (term | u64::from(number), payload(posting.count, posting.places)))
+                }));
+            }
+        }
+        Self::from_parts(records, documents, keyed)
+    }
+
+    /// How many bytes it takes.
+    pub(crate) fn size(&self) -> usize {
+        let paths: usize = self.files.iter().map(|file| file.path.len() + 48).sum();
+        self.dictionary.len() + self.postings.len() + self.documents.len() * 8 + paths
+    }
+
+    /// The bytes to store.
+    pub(crate) fn to_bytes(&self) -> Result<Vec<u8>, postcard::Error> {
+        let head = SegmentHead {
+            files: self.files.clone(),
+            documents: self.documents.clone(),
+            dictionary: self.dictionary.len() as u64,
+            postings: self.postings.len() as u64,
+        };
+        let mut bytes = postcard::to_extend(&head, FORM.to_vec())?;
+        bytes.extend_from_slice(&self.dictionary);
+        bytes.extend_from_slice(&self.postings);
+        Ok(bytes)
+    }
+
+    /// The segment in these bytes; none if they aren't one.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (head, rest) = postcard::take_from_bytes::<SegmentHead>(bytes.strip_prefix(FORM)?).ok()?;
+        let (dictionary, postings) = rest.split_at_checked(usize::try_from(head.dictionary).ok()?)?;
+        let segment = Self {
+            files: head.files,
+            documents: head.documents,
+            dictionary: dictionary.to_vec(),
+            postings: postings.to_vec(),
+        };
+        let is_sound = segment.postings.len() as u64 == head.postings && segment.is_sound();
+        is_sound.then_some(segment)
+    }
+
+    /// Whether every number leads somewhere.
+    fn is_sound(&self) -> bool {
+        let count = self.documents.len() as u64;
+        let files = self.files.iter().all(|file| u64::from(file.first) + u64::from(file.chunks) < count);
+        let documents = self.documents.iter().all(|document| (document.file as usize) < self.files.len());
+        files && documents && self.dictionary.len().is_multiple_of(ENTRY)
+    }
+}
+
+fn payload(count: u16, places: u8) -> u32 {
+    u32::from(count) << 8 | u32::from(places)
+}
+
+/// Each posting is the distance from the one before, times two; odd if its count and places follow, which are otherwise
+/// one and none.
+fn encode_postings(of_term: &[Keyed], bytes: &mut Vec<u8>) {
+    let mut previous = 0;
+    for (key, payload) in of_term {
+        let document = key & ((1 << DOCUMENT_BITS) - 1);
+        let distance = (document - previous) << 1;
+        previous = document;
+        if *payload == 1 << 8 {
+            encode_number(distance, bytes);
+        } else {
+            encode_number(distance | 1, bytes);
+            encode_number(u64::from((payload >> 8) << 2 | payload & 3), bytes);
+        }
+    }
+}
+
+fn encode_number(mut number: u64, bytes: &mut Vec<u8>) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+fn decode_number(bytes: &mut &[u8]) -> Option<u64> {
+    let (mut number, mut shift) = (0_u64, 0);
+    loop {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7F) << shift;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+        shift += 7;
+        if shift > 56 {
+            return None;
+        }
+    }
+}
+
+/// Reads the postings of a term.
+pub(crate) struct Postings<'a> {
+    bytes: &'a [u8],
+    document: u32,
+}
+
+impl Iterator for Postings<'_> {
+    type Item = Posting;
+
+    fn next(&mut self) -> Option<Posting> {
+        let distance = decode_number(&mut self.bytes)?;
+        self.document += (distance >> 1) as u32;
+        let (count, places) = match distance & 1 {
+            0 => (1, 0),
+            _ => {
+                let packed = decode_number(&mut self.bytes)?;
+                ((packed >> 2) as u16, (packed & 3) as u8)
+            }
+        };
+        Some(Posting { document: self.document, count, places })
+    }
+}
