@@ -30,7 +30,11 @@ impl CommandResult {
         hands.ended(i64::from(exit_code));
         let stdout = hands.output(process, Stream::Stdout, "/stdout")?;
         let stderr = hands.output(process, Stream::Stderr, "/stderr")?;
-        let denials = hands.denials(process, if process.facts().terminal { &stdout } else { &stderr });
+        let errors = match process.facts().terminal {
+            true => stdout.clone(),
+            false => format!("{stderr}\n{}", sanitizer_errors(&stdout)),
+        };
+        let denials = hands.denials(process, &errors);
         let is_reported = |denial: &&Denial| exit_code != 0 || denial.is_unnoticed();
         hands.report_denied(denials.iter().filter(is_reported).map(DeniedAccess::from).collect());
         Ok(Self {
@@ -41,5 +45,26 @@ impl CommandResult {
             stopped: end.stopped,
             changes: hands.settled(process),
         })
+    }
+}
+
+/// What sanitizers say of themselves among a command's output: their reports are usually sent there (`2>&1`). Nothing else of it
+/// counts as an error message, since it may be anybody's text.
+fn sanitizer_errors(stdout: &str) -> String {
+    let is_error =
+        |line: &&str| line.starts_with("==") && (line.contains("Sanitizer") || line.contains("ShadowMemory"));
+    stdout.lines().filter(is_error).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_reports_of_sanitizers_count_as_errors_among_output() {
+        let report =
+            "==9==ERROR: AddressSanitizer failed to allocate 0xdfff0001000 bytes\n==9==ReserveShadowMemoryRange failed";
+        let stdout = format!("cat: /root/x: Permission denied\n{report}\nAborted\n");
+        assert_eq!(sanitizer_errors(&stdout), report);
     }
 }
