@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::command_line::{CommandLine, target_directory};
+use crate::setup;
 use crate::skip::SkippedTest;
 
 /// A script that uses one client, and what runs it.
@@ -25,11 +26,13 @@ const CLIENTS: &[ClientScript] = &[
     ClientScript { script: "typescript_modern.mjs", runner: install::NODE },
     ClientScript { script: "inspector.mjs", runner: install::NODE },
     ClientScript { script: "codex.mjs", runner: install::NODE },
+    ClientScript { script: "gateway.mjs", runner: install::NODE },
 ];
 
 /// Installs the clients and tries all of them.
 pub(crate) fn run() -> Result<Vec<SkippedTest>> {
     let directory = install::install()?;
+    setup::install_mcp_servers()?;
     CommandLine::new("cargo build --locked --package toolgate-cli").run()?;
     let program = built("toolgate");
     for client in CLIENTS {

@@ -20,6 +20,8 @@ const CALLS: &[(&str, &[&str])] = &[
     ("mcp show", &["none"]),
     ("mcp approve", &["none"]),
     ("mcp add", &["time", "--", "mcp-server-time"]),
+    ("mcp login", &["none"]),
+    ("mcp logs", &["none"]),
     ("mcp remove", &["time"]),
     ("config show", &[]),
     ("config check", &[]),

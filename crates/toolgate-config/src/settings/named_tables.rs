@@ -201,7 +201,13 @@ mod tests {
             ("[tools.x]\ndescription = ''\nshell = 'x'\ncommand = ['x']", "exactly one of `command` and `shell`"),
             ("[tools.x]\ndescription = ''\nshell = 'x'\nschema = { type = 'array' }", "`type` isn't `object`"),
             ("[tools.x]\ndescription = ''\nshell = 'x'\neffects.write = ['$.']", "names nothing"),
-            ("[mcp.servers.x]\ncommand = []", "has no `command`"),
+            ("[mcp.servers.x]\ncommand = []", "has neither `command` nor `url`"),
+            ("[mcp.servers.x]\ncommand = ['x']\nurl = 'https://x.example'", "has both `command` and `url`"),
+            ("[mcp.servers.x]\nurl = 'http://x.example/mcp'", "has a `url` that can't be used"),
+            ("[mcp.servers.x]\nurl = 'https://user:pw@x.example/mcp'", "has a `url` that can't be used"),
+            ("[mcp.servers.x]\nurl = 'http://localhost.x.example/'", "has a `url` that can't be used"),
+            ("[mcp.servers.x]\nurl = 'https://x.example'\nenv.A = 'b'", "has settings of a program"),
+            ("[mcp.servers.x]\ncommand = ['x']\nbearer = 'env:A'", "is a program and has a `bearer`"),
             ("[mcp.servers.x]\ncommand = ['x']\nidle_seconds = 0", "limit of 0 seconds"),
         ] {
             let said = try_settings(vec![layer(Layer::User, text)]).unwrap_err().to_string();
