@@ -15,6 +15,12 @@ pub const TOOLS_FIND: &str = "tools_find";
 /// The tool that uses one of them by its name.
 pub const TOOLS_USE: &str = "tools_use";
 
+/// The tool that lists what another server has to read.
+pub const MCP_RESOURCES: &str = "mcp_resources";
+
+/// The tool that reads it.
+pub const MCP_READ: &str = "mcp_read";
+
 /// A request to use a tool.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Call {

@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolgate_contract::{
-    Effect, Hands, Permission, ResourceRequest, ResultForm, Risk, ServerReply, SideEffect, Spec, Tool, ToolError,
+    Effect, Hands, MCP_READ, MCP_RESOURCES, Permission, ResourceRequest, ResultForm, Risk, ServerReply, SideEffect,
+    Spec, Tool, ToolError,
 };
 
 use crate::foreign_text::excerpt;
@@ -74,7 +75,7 @@ impl Tool for ListResources {
     type Output = ListResourcesOutput;
 
     const SPEC: Spec = Spec {
-        name: "mcp_resources",
+        name: MCP_RESOURCES,
         version: "1.0.0",
         description: "List what an MCP server has to read. Read one with `mcp_read`.",
         risk: Risk::Medium,
@@ -127,7 +128,7 @@ impl Tool for ReadResource {
     type Output = ServerToolOutput;
 
     const SPEC: Spec = Spec {
-        name: "mcp_read",
+        name: MCP_READ,
         version: "1.0.0",
         description: "Read what a link of an MCP server leads to: one from `mcp_resources`, or from a result.",
         risk: Risk::Medium,

@@ -14,14 +14,19 @@ pub(crate) const REQUESTED: &str = "requested_permissions";
 /// The argument that tells the person why those rights are needed.
 pub(crate) const JUSTIFICATION: &str = "justification";
 
+/// Clients that find tools for a task by themselves among many, by the name that each announces. They are told of all tools.
+const SEARCHING_CLIENTS: [&str; 2] = ["claude-code", "codex-mcp-client"];
+
 /// Answers `tools/list`.
 pub(crate) fn list(context: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
     let workspace = &context.client.server.workspace;
     let ceilings = context.client.ceilings();
-    let offered = workspace.gate.listed_for_models(&ceilings);
     let is_structured = context.profile.is_structured();
     let dialects = context.client.server.options.dialects_for(&context.profile.client);
-    let tools = dialects.declarations(offered);
+    let tools = match SEARCHING_CLIENTS.contains(&context.profile.client.as_str()) {
+        true => dialects.declarations(workspace.gate.listed_for_searching_clients(&ceilings)),
+        false => dialects.declarations(workspace.gate.listed_for_models(&ceilings)),
+    };
     let tools: Vec<Value> = tools.iter().map(|tool| described(tool, is_structured)).collect();
     page(context, "tools", &tools)
 }

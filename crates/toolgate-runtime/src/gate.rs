@@ -20,8 +20,9 @@ use std::time::Duration;
 use toolgate_changes::WorkspaceChanges;
 use toolgate_config::Settings;
 use toolgate_contract::{
-    Call, CancellationToken, Clock, Declaration, Effect, Files, HiddenPaths, LocatedEffect, Permission,
-    ProcessLauncher, Reply, Right, SearchIndex, SkillCandidate, Skills, TOOLS_FIND, TOOLS_USE, ToolError, Verdict, Web,
+    Call, CancellationToken, Clock, Declaration, Effect, Files, HiddenPaths, LocatedEffect, MCP_READ, MCP_RESOURCES,
+    Permission, ProcessLauncher, Reply, Right, SearchIndex, SkillCandidate, Skills, TOOLS_FIND, TOOLS_USE, ToolError,
+    Verdict, Web,
 };
 use toolgate_policy::{Ceiling, Policy, PolicyRequest};
 use toolgate_redact::Redactor;
@@ -206,11 +207,26 @@ impl Gate {
     /// The tools that a model is told of: those that the session may use, without those that people use, unless a
     /// ceiling asks for one by name. Where other servers have many, it is told of two that find and use them instead.
     pub fn listed_for_models<'a>(&'a self, ceilings: &'a [Ceiling]) -> impl Iterator<Item = &'a Declaration> {
+        self.listed(ceilings, self.parts.settings.mcp_listed_tools)
+    }
+
+    /// The tools that a client is told of which finds those for a task by itself, however many there are.
+    pub fn listed_for_searching_clients<'a>(
+        &'a self,
+        ceilings: &'a [Ceiling],
+    ) -> impl Iterator<Item = &'a Declaration> {
+        self.listed(ceilings, u64::MAX)
+    }
+
+    fn listed<'a>(&'a self, ceilings: &'a [Ceiling], most: u64) -> impl Iterator<Item = &'a Declaration> {
         let is_named = |tool: &Declaration| ceilings.iter().any(|ceiling| ceiling.tools.contains(&tool.name));
-        let of_server = |tool: &Declaration| tool.required_permissions.contains(&Permission::McpCall);
+        let reads_resources = |tool: &Declaration| matches!(tool.name.as_str(), MCP_RESOURCES | MCP_READ);
+        let of_server = move |tool: &Declaration| {
+            tool.required_permissions.contains(&Permission::McpCall) && !reads_resources(tool)
+        };
         let is_finder = |tool: &Declaration| matches!(tool.name.as_str(), TOOLS_FIND | TOOLS_USE);
         let others = self.offered(ceilings).filter(|tool| of_server(tool) && !is_finder(tool)).count();
-        let has_many = others as u64 > self.parts.settings.mcp_listed_tools;
+        let has_many = others as u64 > most;
         self.offered(ceilings).filter(move |tool| match is_finder(tool) {
             true => has_many,
             false if of_server(tool) => !has_many || is_named(tool),

@@ -291,6 +291,13 @@ fn of_many_tools_a_model_is_told_of_two_that_find_and_use_them() {
     client.initialize();
     let listed = client.ask("tools/list", json!({}))["tools"].to_string();
     assert!(listed.contains("tools_find") && !listed.contains("trial__"), "{listed}");
+    assert!(listed.contains("mcp_read"), "links can be read: {listed}");
+    let mut searching = client::start(&world, &["--preset", "full"], false, json!({}));
+    let info = json!({ "name": "claude-code", "version": "2" });
+    searching.ask("initialize", json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info }));
+    let all = searching.ask("tools/list", json!({}))["tools"].to_string();
+    assert!(all.contains("trial__add") && !all.contains("tools_find"), "it finds tools by itself: {all}");
+    searching.end();
     let found = client.call("tools_find", json!({ "query": "add two numbers" }));
     assert_eq!(found["structuredContent"]["tools"][0]["name"], "trial__add", "{found}");
     let used = client.call("tools_use", json!({ "tool": "trial__add", "args": { "a": 2, "b": 3 } }));
