@@ -45,14 +45,14 @@ for line in sys.stdin:
 "#;
 
 /// A server that is running and spoken to.
-struct Conversation {
+struct SpokenServer {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     next: u64,
 }
 
-impl Conversation {
+impl SpokenServer {
     fn start(words: &[String], world: &Path) -> Self {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).current_dir(world.join("workspace")).env("HOME", world.join("home"));
@@ -90,7 +90,7 @@ impl Conversation {
     }
 }
 
-impl Drop for Conversation {
+impl Drop for SpokenServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -144,7 +144,7 @@ fn calls(world: &Path, servers: &Path) {
     }
     let mut running: Vec<_> = candidates
         .iter()
-        .map(|(name, tool, words)| (*name, *tool, Conversation::start(words, world), Vec::new()))
+        .map(|(name, tool, words)| (*name, *tool, SpokenServer::start(words, world), Vec::new()))
         .collect();
     for round in 0..=ROUNDS {
         for (_, tool, conversation, times) in &mut running {
@@ -195,7 +195,7 @@ fn lists(world: &Path) {
     let (mut times, mut listed) = (Vec::new(), Value::Null);
     for _ in 0..LISTS {
         let start = Instant::now();
-        let mut conversation = Conversation::start(&own, world);
+        let mut conversation = SpokenServer::start(&own, world);
         listed = conversation.ask("tools/list", &json!({}));
         times.push(start.elapsed());
     }

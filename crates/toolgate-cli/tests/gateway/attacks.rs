@@ -8,7 +8,7 @@ use toolgate_testkit::mcp::{McpClient, form_elicitation, tool_error_code};
 use toolgate_testkit::wait_until;
 
 use crate::client;
-use crate::remote_server::RemoteServer;
+use crate::remote_server::SpeakerServer;
 use crate::servers::{SERVER, approve, call, lingering, names, unapproved, words, world};
 use crate::world::{PROGRAM, Said, World};
 
@@ -344,7 +344,7 @@ fn g24_arguments_are_those_of_the_approved_schema() {
 
 #[test]
 fn g25_a_way_out_is_asked_about_after_private_and_untrusted_text() {
-    let remote = RemoteServer::start(json!({ "version": "handshake" }));
+    let remote = SpeakerServer::start(json!({ "version": "handshake" }));
     let world = remote.world("");
     let config = std::fs::read_to_string(world.user_config()).unwrap();
     let rules = "rules = [{ decision = 'allow', host = '127.0.0.1' }, { decision = 'allow', permission = 'mcp.call' }]";

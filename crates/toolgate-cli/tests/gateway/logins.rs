@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::remote_server::{RemoteServer, get, location};
+use crate::remote_server::{SpeakerServer, get, location};
 use crate::world::{PROGRAM, World};
 
 /// What a login came to: its exit code, and what it wrote to its standard error.
@@ -56,7 +56,7 @@ fn workspace_files(world: &World) -> String {
 
 #[test]
 fn a_login_brings_a_token_that_stays_out_of_the_workspace() {
-    let server = RemoteServer::start(json!({ "version": "handshake", "auth": true }));
+    let server = SpeakerServer::start(json!({ "version": "handshake", "auth": true }));
     let world = server.world("");
     let before = world.run(&["--json", "mcp", "approve", "remote", "--yes"]);
     assert_ne!(before.code, 0);
@@ -87,7 +87,7 @@ fn a_login_brings_a_token_that_stays_out_of_the_workspace() {
 /// Each of these is a way to get a token, or the person, to somebody else (G19, G20).
 #[test]
 fn g19_g20_a_login_that_leads_elsewhere_fails() {
-    let other = RemoteServer::start(json!({}));
+    let other = SpeakerServer::start(json!({}));
     let elsewhere = other.url("/token");
     for (wrong, expected) in [
         (json!({ "resource": "https://other.example/mcp" }), "about another server"),
@@ -108,7 +108,7 @@ fn g19_g20_a_login_that_leads_elsewhere_fails() {
     ] {
         let mut options = json!({ "version": "handshake", "auth": true });
         options.as_object_mut().unwrap().extend(wrong.as_object().unwrap().clone());
-        let server = RemoteServer::start(options);
+        let server = SpeakerServer::start(options);
         let world = server.world("");
         let login = log_in(&world);
         assert!(!login.is_done && login.errors.contains(expected), "{wrong}: {}", login.errors);
@@ -120,7 +120,7 @@ fn g19_g20_a_login_that_leads_elsewhere_fails() {
 
 #[test]
 fn g19_more_rights_are_a_persons_to_give_and_asked_for_once() {
-    let server = RemoteServer::start(json!({ "version": "handshake", "scope": "admin" }));
+    let server = SpeakerServer::start(json!({ "version": "handshake", "scope": "admin" }));
     let world = server.world("bearer = 'file:/etc/hostname'");
     let said = format!("{:?}", world.run(&["--json", "mcp", "approve", "remote", "--yes"]));
     assert!(said.contains("wants more rights") && said.contains("--scope 'admin'"), "{said}");
@@ -129,7 +129,7 @@ fn g19_more_rights_are_a_persons_to_give_and_asked_for_once() {
 
 #[test]
 fn g21_of_many_processes_one_renews_the_token() {
-    let server = RemoteServer::start(json!({ "version": "handshake", "auth": true }));
+    let server = SpeakerServer::start(json!({ "version": "handshake", "auth": true }));
     let world = server.world("");
     assert!(log_in(&world).is_done);
     assert_eq!(world.run(&["--json", "mcp", "approve", "remote", "--yes"]).code, 0);

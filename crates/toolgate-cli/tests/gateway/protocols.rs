@@ -6,7 +6,7 @@ use toolgate_testkit::mcp::{McpClient, form_elicitation, tool_error_code};
 use toolgate_testkit::wait_until;
 
 use crate::client;
-use crate::remote_server::{RemoteServer, SPEAKER};
+use crate::remote_server::{SPEAKER, SpeakerServer};
 use crate::world::World;
 
 /// A workspace with `speaker.py` as a program, in one of the protocol versions.
@@ -136,7 +136,7 @@ fn new_clients_with_new_servers() {
 
 #[test]
 fn old_servers_elsewhere() {
-    let server = RemoteServer::start(json!({ "version": "handshake" }));
+    let server = SpeakerServer::start(json!({ "version": "handshake" }));
     let world = server.world("");
     everything_comes_through(&world, false, "old client, old server elsewhere");
     let called = server.messages("tools/call");
@@ -147,7 +147,7 @@ fn old_servers_elsewhere() {
 
 #[test]
 fn new_servers_elsewhere() {
-    let server = RemoteServer::start(json!({ "version": "stateless" }));
+    let server = SpeakerServer::start(json!({ "version": "stateless" }));
     let world = server.world("");
     everything_comes_through(&world, true, "new client, new server elsewhere");
     let called = server.messages("tools/call");
@@ -170,7 +170,7 @@ fn a_call_goes_on_while_the_server_says_that_it_works() {
 
 #[test]
 fn a_server_elsewhere_is_reached_only_as_policy_lets_it() {
-    let server = RemoteServer::start(json!({ "version": "handshake" }));
+    let server = SpeakerServer::start(json!({ "version": "handshake" }));
     let world = server.world("");
     approved(&world);
     let call = |world: &World| world.run(&["--json", "call", "--approve", "remote__add", r#"{"a":1,"b":2}"#]).json();
@@ -187,8 +187,8 @@ fn a_server_elsewhere_is_reached_only_as_policy_lets_it() {
 
 #[test]
 fn nothing_is_sent_to_where_a_server_redirects() {
-    let other = RemoteServer::start(json!({ "version": "handshake" }));
-    let server = RemoteServer::start(json!({ "version": "handshake", "redirect": other.url("/mcp") }));
+    let other = SpeakerServer::start(json!({ "version": "handshake" }));
+    let server = SpeakerServer::start(json!({ "version": "handshake", "redirect": other.url("/mcp") }));
     let world = server.world("bearer = 'env:REMOTE_TOKEN'");
     let mut command = world.command(crate::world::PROGRAM);
     command.env("REMOTE_TOKEN", "token-of-the-person");
@@ -200,7 +200,7 @@ fn nothing_is_sent_to_where_a_server_redirects() {
 
 #[test]
 fn a_lost_answer_is_told_and_the_call_isnt_repeated() {
-    let server = RemoteServer::start(json!({ "version": "handshake", "drop": true }));
+    let server = SpeakerServer::start(json!({ "version": "handshake", "drop": true }));
     let world = server.world("");
     approved(&world);
     let lost = world.run(&["--json", "call", "--approve", "remote__change", "{}"]).json();

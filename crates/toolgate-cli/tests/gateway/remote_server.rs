@@ -11,12 +11,12 @@ use crate::world::World;
 pub(crate) const SPEAKER: &str = include_str!("speaker.py");
 
 /// A server elsewhere: on loopback, outside of every sandbox.
-pub(crate) struct RemoteServer {
+pub(crate) struct SpeakerServer {
     child: Child,
     pub(crate) port: u16,
 }
 
-impl RemoteServer {
+impl SpeakerServer {
     /// Starts the server with these options.
     pub(crate) fn start(mut options: Value) -> Self {
         options["http"] = json!(true);
@@ -60,7 +60,7 @@ impl RemoteServer {
     }
 }
 
-impl Drop for RemoteServer {
+impl Drop for SpeakerServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

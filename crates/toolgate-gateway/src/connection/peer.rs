@@ -12,7 +12,7 @@ use toolgate_dialects::strict_json;
 
 use super::message_channel::MessageChannel;
 use super::pending::PendingRequests;
-use super::running_calls::RunningCalls;
+use super::running_calls::CallsInProgress;
 use super::stderr_tail::StderrTail;
 use crate::elicitation;
 use crate::foreign_text::excerpt;
@@ -35,7 +35,7 @@ pub(super) struct ServerPeer {
     pub(super) channel: MessageChannel,
     pub(super) pending: PendingRequests,
     /// The calls that run now.
-    pub(super) calls: RunningCalls,
+    pub(super) calls: CallsInProgress,
     /// Whether the server said that its tools have changed.
     pub(super) is_list_stale: AtomicBool,
     /// Whether the server says so at all. Otherwise its tools are listed before every call.
@@ -54,7 +54,7 @@ impl ServerPeer {
             root: root.map(|root| format!("file://{}", root.display())),
             channel,
             pending: PendingRequests::default(),
-            calls: RunningCalls::default(),
+            calls: CallsInProgress::default(),
             is_list_stale: AtomicBool::new(true),
             announces_changes: AtomicBool::new(false),
             writing: tokio::sync::Mutex::default(),

@@ -20,7 +20,7 @@ const LONGEST_MESSAGE: usize = 200;
 
 /// The calls that run.
 #[derive(Default)]
-pub(super) struct RunningCalls(Mutex<CallList>);
+pub(super) struct CallsInProgress(Mutex<CallList>);
 
 #[derive(Default)]
 struct CallList {
@@ -55,7 +55,7 @@ impl CallPulse {
 
 /// A call that runs, until this is dropped.
 pub(super) struct TrackedServerCall<'a> {
-    calls: &'a RunningCalls,
+    calls: &'a CallsInProgress,
     /// The token by which the server names the call when it tells of progress.
     pub(super) token: u64,
     pub(super) pulse: Arc<CallPulse>,
@@ -74,7 +74,7 @@ impl Drop for OpenQuestion {
     }
 }
 
-impl RunningCalls {
+impl CallsInProgress {
     /// Registers a call of this person.
     pub(super) fn begin(&self, person: Arc<dyn Person>) -> TrackedServerCall<'_> {
         let mut list = self.0.lock();
