@@ -115,6 +115,11 @@ impl ConfigPaths {
         self.state.join("http.token")
     }
 
+    /// The one-time links and browser sessions of the console, and the servers that run.
+    pub fn console(&self) -> PathBuf {
+        self.state.join("console")
+    }
+
     /// Whether the user trusts a workspace as its own file is now; one without such a file is trusted as it is.
     pub fn trusts(&self, workspace: &Path, trusted_as: &Path) -> Result<bool, ConfigFileError> {
         let text = read_optional(&workspace.join(WORKSPACE_FILE))?.unwrap_or_default();

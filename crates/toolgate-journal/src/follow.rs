@@ -32,6 +32,20 @@ impl Follower {
         Ok(Self { file: directory.existing(NAME)?.ok_or_else(missing)?, offset: 0, after })
     }
 
+    /// Starts at the present end: only what is recorded from now on is returned.
+    pub fn at_end(run_dir: &Path) -> Result<Self, JournalError> {
+        let mut follower = Self::open(run_dir, 0)?;
+        let unreadable = || JournalError::io("The record couldn't be read");
+        let mut end = follower.file.metadata().map_err(unreadable())?.len();
+        // A line that is being written at this moment is returned once it is complete.
+        let mut byte = [0_u8; 1];
+        while end > 0 && follower.file.read_at(&mut byte, end - 1).map_err(unreadable())? == 1 && byte[0] != b'\n' {
+            end -= 1;
+        }
+        follower.offset = end;
+        Ok(follower)
+    }
+
     /// The next events, a batch at a time; empty when there is nothing new. An unfinished line is returned once it is
     /// complete.
     pub fn more(&mut self) -> io::Result<Vec<RecordedEvent>> {

@@ -20,7 +20,7 @@ use self::connection::{PostgresConnection, SilentServer};
 use self::tls::TlsSettings;
 use crate::rows::{self, FromRow, SqlRow, SqlValue};
 use crate::task_table::{TaskTable, take_statement};
-use crate::{CallRow, EventStore, JournalError, RecordedEvent, RunFilter, RunRow, statements};
+use crate::{CallFilter, CallRow, EventStore, JournalError, RecordedEvent, RunFilter, RunRow, statements};
 
 /// The advisory lock class of our locks, to keep them apart from other locks in the same database. Any number works.
 const LOCKS: i32 = 0x746f_6f6c;
@@ -158,6 +158,10 @@ impl EventStore for PostgresStore {
 
     fn calls(&self, run: &str) -> Result<Vec<CallRow>, JournalError> {
         self.query(statements::CALLS, &[SqlValue::text(run)])
+    }
+
+    fn search_calls(&self, filter: &CallFilter) -> Result<Vec<CallRow>, JournalError> {
+        self.query(statements::SEARCH_CALLS, &rows::call_filter(filter))
     }
 
     fn events(&self, run: &str, after: u64, limit: usize) -> Result<Vec<RecordedEvent>, JournalError> {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use toolgate_contract::{CallEnding, ErrorClass, ErrorCode, Event, EventPayload, Verdict};
 
-use crate::{CallRow, RecordedEvent, RunFilter, RunRow, hex, statements};
+use crate::{CallFilter, CallRow, RecordedEvent, RunFilter, RunOutcome, RunRow, hex, statements};
 
 /// The longest id that is used as a key unchanged. PostgreSQL refuses keys of some thousand bytes, and callers choose
 /// their ids.
@@ -176,10 +176,31 @@ fn call_ended<'a>(
 }
 
 /// The values of `RUNS`.
-pub(crate) fn filter(filter: &RunFilter) -> [SqlValue<'_>; 3] {
-    let RunFilter { session, workspace, limit } = filter;
+pub(crate) fn filter(filter: &RunFilter) -> [SqlValue<'_>; 5] {
+    let RunFilter { session, workspace, text: contained, before, limit } = filter;
     let text = |text: &'_ Option<String>| SqlValue::optional_text(text.clone());
-    [text(session), text(workspace), SqlValue::number(*limit)]
+    let before = before.map_or(SqlValue::Number(None), SqlValue::time);
+    let contained = SqlValue::optional_text(contained.as_deref().map(like_pattern));
+    [text(session), text(workspace), contained, before, SqlValue::number(*limit)]
+}
+
+/// The values of `SEARCH_CALLS`.
+pub(crate) fn call_filter(filter: &CallFilter) -> [SqlValue<'_>; 4] {
+    let CallFilter { text, session, workspace, limit } = filter;
+    let optional = |text: &'_ Option<String>| SqlValue::optional_text(text.clone());
+    [optional(workspace), optional(session), SqlValue::text(like_pattern(text)), SqlValue::number(*limit)]
+}
+
+/// A pattern of `LIKE … ESCAPE '\'` for texts that contain this one, in lower case.
+fn like_pattern(text: &str) -> String {
+    let mut pattern = String::from("%");
+    for character in text.to_lowercase().chars() {
+        if matches!(character, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern + "%"
 }
 
 /// A row of a result, read column by column.
@@ -212,6 +233,7 @@ impl FromRow for RunRow {
             calls: count(row, 8)?.unwrap_or_default(),
             failed: count(row, 9)?.unwrap_or_default(),
             task: row.text(10)?.as_deref().and_then(task_of),
+            outcome: row.text(11)?.as_deref().and_then(outcome_of),
         })
     }
 }
@@ -220,6 +242,16 @@ impl FromRow for RunRow {
 fn task_of(line: &str) -> Option<String> {
     match serde_json::from_str(line).ok()? {
         Event { payload: EventPayload::AgentStarted { objective, .. }, .. } => Some(objective),
+        _ => None,
+    }
+}
+
+/// The outcome in an event that says that an agent's work ended.
+fn outcome_of(line: &str) -> Option<RunOutcome> {
+    match serde_json::from_str(line).ok()? {
+        Event { payload: EventPayload::AgentEnded { finish, turns, tokens, .. }, .. } => {
+            Some(RunOutcome { finish, turns, tokens })
+        }
         _ => None,
     }
 }

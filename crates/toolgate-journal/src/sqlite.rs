@@ -14,7 +14,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Row, ToSql, TransactionBehavior
 
 use crate::directory::FileLock;
 use crate::rows::{self, FromRow, SqlRow, SqlValue};
-use crate::{CallRow, EventStore, JournalError, RecordedEvent, RunFilter, RunRow, statements};
+use crate::{CallFilter, CallRow, EventStore, JournalError, RecordedEvent, RunFilter, RunRow, statements};
 
 /// How long one process waits for another one's write.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -91,6 +91,10 @@ impl EventStore for SqliteStore {
 
     fn calls(&self, run: &str) -> Result<Vec<CallRow>, JournalError> {
         self.query(statements::CALLS, &[SqlValue::text(run)])
+    }
+
+    fn search_calls(&self, filter: &CallFilter) -> Result<Vec<CallRow>, JournalError> {
+        self.query(statements::SEARCH_CALLS, &rows::call_filter(filter))
     }
 
     fn events(&self, run: &str, after: u64, limit: usize) -> Result<Vec<RecordedEvent>, JournalError> {

@@ -41,7 +41,8 @@ macro_rules! select_runs {
                 (SELECT count(*) FROM events WHERE run = id),
                 (SELECT count(*) FROM calls WHERE run = id),
                 (SELECT count(*) FROM calls WHERE run = id AND ok = 0),
-                (SELECT json FROM events WHERE run = id AND kind = 'agent.started' ORDER BY seq LIMIT 1)
+                (SELECT json FROM events WHERE run = id AND kind = 'agent.started' ORDER BY seq LIMIT 1),
+                (SELECT json FROM events WHERE run = id AND kind = 'agent.ended' ORDER BY seq DESC LIMIT 1)
              FROM runs ",
             $rest
         )
@@ -53,13 +54,35 @@ pub(crate) const RUN: &str = select_runs!("WHERE id = ?1");
 /// PostgreSQL infers a parameter's type from its first use, so the comparison comes before `IS NULL`.
 pub(crate) const RUNS: &str = select_runs!(
     "WHERE (session = ?1 OR ?1 IS NULL) AND (workspace = ?2 OR ?2 IS NULL)
-     ORDER BY started DESC NULLS LAST, id DESC LIMIT ?3"
+        AND (lower(id) LIKE ?3 ESCAPE '\\' OR lower(coalesce(session, '')) LIKE ?3 ESCAPE '\\'
+            OR EXISTS (SELECT 1 FROM events
+                WHERE run = runs.id AND kind = 'agent.started' AND lower(json) LIKE ?3 ESCAPE '\\')
+            OR ?3 IS NULL)
+        AND (started < ?4 OR ?4 IS NULL)
+     ORDER BY started DESC NULLS LAST, id DESC LIMIT ?5"
 );
 
-pub(crate) const CALLS: &str = "
-    SELECT run, tool_call_id, tool, version, risk, decision, rule, layer, approval, started, ended, ok, error_code,
-        error_class, exit_code, truncated, redacted, duration_ms, files_changed, commands_run, args
-    FROM calls WHERE run = ?1 ORDER BY coalesce(started_seq, ended_seq)";
+/// The start of every query for calls; the columns are those that `CallRow` reads.
+macro_rules! select_calls {
+    ($rest:literal) => {
+        concat!(
+            "SELECT run, tool_call_id, tool, version, risk, decision, rule, layer, approval, started, ended, ok,
+                error_code, error_class, exit_code, truncated, redacted, duration_ms, files_changed, commands_run, args
+             FROM calls ",
+            $rest
+        )
+    };
+}
+
+pub(crate) const CALLS: &str = select_calls!("WHERE run = ?1 ORDER BY coalesce(started_seq, ended_seq)");
+
+pub(crate) const SEARCH_CALLS: &str = select_calls!(
+    "WHERE run IN (SELECT id FROM runs WHERE (workspace = ?1 OR ?1 IS NULL) AND (session = ?2 OR ?2 IS NULL))
+        AND (lower(coalesce(tool, '')) LIKE ?3 ESCAPE '\\' OR lower(coalesce(args, '')) LIKE ?3 ESCAPE '\\'
+            OR lower(files_changed) LIKE ?3 ESCAPE '\\' OR lower(commands_run) LIKE ?3 ESCAPE '\\'
+            OR lower(tool_call_id) LIKE ?3 ESCAPE '\\')
+     ORDER BY started DESC NULLS LAST, run, coalesce(started_seq, ended_seq) DESC LIMIT ?4"
+);
 
 pub(crate) const EVENTS: &str = "SELECT json FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
 

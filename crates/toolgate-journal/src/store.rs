@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
-use toolgate_contract::{ApprovalScope, Decision, ErrorClass, ErrorCode, Layer, Risk};
+use toolgate_contract::{ApprovalScope, Decision, ErrorClass, ErrorCode, FinishReason, Layer, Risk, TokenUsage};
 
 use crate::{JournalError, RecordedEvent};
 
@@ -18,6 +18,8 @@ pub trait EventStore: Send + Sync {
     fn run(&self, id: &str) -> Result<Option<RunRow>, JournalError>;
     /// The calls of a run, in the order in which they started.
     fn calls(&self, run: &str) -> Result<Vec<CallRow>, JournalError>;
+    /// Calls of all runs whose tool, arguments, changed paths or commands contain a text, newest first.
+    fn search_calls(&self, filter: &CallFilter) -> Result<Vec<CallRow>, JournalError>;
     /// Events of a run after number `after`, in order.
     fn events(&self, run: &str, after: u64, limit: usize) -> Result<Vec<RecordedEvent>, JournalError>;
     /// Events of one kind, such as `command.misread`, newest first; of one workspace, or of all.
@@ -40,13 +42,30 @@ pub struct RunFilter {
     pub session: Option<String>,
     /// Only those of this workspace.
     pub workspace: Option<String>,
+    /// Only those whose id, session or task contains this, whatever its case.
+    pub text: Option<String>,
+    /// Only those that began before this time: the next page after one whose last run began then.
+    pub before: Option<Timestamp>,
+    /// At most this many.
+    pub limit: usize,
+}
+
+/// Which calls to look for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallFilter {
+    /// What their tool, arguments, changed paths or commands contain, whatever its case.
+    pub text: String,
+    /// Only those of this session.
+    pub session: Option<String>,
+    /// Only those of this workspace.
+    pub workspace: Option<String>,
     /// At most this many.
     pub limit: usize,
 }
 
 impl Default for RunFilter {
     fn default() -> Self {
-        Self { session: None, workspace: None, limit: 100 }
+        Self { session: None, workspace: None, text: None, before: None, limit: 100 }
     }
 }
 
@@ -75,6 +94,19 @@ pub struct RunRow {
     pub failed: u64,
     /// The first task of an agent in it.
     pub task: Option<String>,
+    /// How the last agent in it that ended did so.
+    pub outcome: Option<RunOutcome>,
+}
+
+/// How an agent's work ended.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunOutcome {
+    /// How it ended.
+    pub finish: FinishReason,
+    /// The number of turns.
+    pub turns: u64,
+    /// The tokens that it used.
+    pub tokens: TokenUsage,
 }
 
 /// A call, as far as its events are known.

@@ -173,6 +173,16 @@ impl Gate {
 
     /// How effects that were recorded earlier would be judged now. None if there is no such tool any more.
     pub fn judge_again(&self, tool: &str, effects: Vec<Effect>) -> Option<Result<Verdict, ToolError>> {
+        self.judge_again_by(&self.parts.policy, tool, effects)
+    }
+
+    /// How effects that were recorded earlier would be judged by another policy, such as a draft.
+    pub fn judge_again_by(
+        &self,
+        policy: &Policy,
+        tool: &str,
+        effects: Vec<Effect>,
+    ) -> Option<Result<Verdict, ToolError>> {
         let tool = self.find(tool, None).ok()?;
         let tool = tool.declaration();
         let (mut stated, mut wider) = (Vec::new(), Vec::new());
@@ -186,7 +196,7 @@ impl Gate {
         }
         let judged = self.parts.changes.judged_effects(&stated);
         let question = PolicyRequest { tool, effects: &judged, ceilings: &[], bounds: None };
-        Some(Ok(self.parts.policy.judge_with(&question, &wider, &self.facts(None))))
+        Some(Ok(policy.judge_with(&question, &wider, &self.facts(None))))
     }
 
     /// What changes go through, for front ends that recover after a kill or preview a commit.
@@ -271,6 +281,11 @@ impl Gate {
     /// The source of times and ids that the record uses.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.parts.clock
+    }
+
+    /// The settings of configuration other than rules.
+    pub fn settings(&self) -> &Settings {
+        &self.parts.settings
     }
 
     /// The policy in force.

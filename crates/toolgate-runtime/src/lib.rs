@@ -40,7 +40,7 @@ pub use gate::{AgentNotes, CallEgress, Cleared, Gate, GateParts, Judgement, Tool
 pub use grant_view::GrantView;
 pub use hidden_path_scanner::HiddenPathScanner;
 pub use principal::{Principal, PrincipalSession};
-pub use processes::{ProcessFollower, ProcessRegistries, ProcessRegistry, SessionProcess};
+pub use processes::{ProcessFollower, ProcessRegistries, ProcessRegistry, ScreenCells, SessionProcess, StyledRun};
 pub use question::{NobodyAnswers, QuestionAnswerer};
 pub use registry::{Registry, RegistryError};
 pub use replay::{Replay, quoted};

@@ -41,6 +41,7 @@ pub(crate) use output_throttle::OutputThrottle;
 pub(crate) use session_process::NewProcess;
 pub use session_process::SessionProcess;
 pub(crate) use supervisor::{ProcessSupervisor, SupervisedChild};
+pub use terminal_emulator::{ScreenCells, StyledRun};
 
 /// How many ended processes can still be read.
 const ENDED_KEPT: usize = 16;

@@ -78,6 +78,11 @@ impl TestWorkspace {
         Self { directory, home, location, clock, run, workspace: Arc::new(workspace) }
     }
 
+    /// Where the workspace is, and by which rules.
+    pub fn location(&self) -> &WorkspaceLocation {
+        &self.location
+    }
+
     /// The workspace, for a server.
     pub fn workspace(&self) -> Arc<Workspace> {
         Arc::clone(&self.workspace)

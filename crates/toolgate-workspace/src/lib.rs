@@ -4,6 +4,7 @@
 //! A [`WorkspaceLocation`] says where the workspace is and by which rules; [`Workspace::open`] makes everything that a call
 //! needs; [`Workspace::begin`] gives a client its session and the run that it is recorded in.
 
+mod change_diff;
 mod configured_tools;
 mod dialect_session;
 mod error;
@@ -18,6 +19,7 @@ mod skill_directories;
 mod stores;
 mod workspace;
 
+pub use change_diff::ChangeDiff;
 pub use dialect_session::{DialectReply, DialectSession};
 pub use error::WorkspaceError;
 pub use live_events::{LiveEventReceiver, LiveEvents};

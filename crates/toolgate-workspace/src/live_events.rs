@@ -23,7 +23,12 @@ impl Default for LiveEvents {
 impl LiveEvents {
     /// Follows one run from now on.
     pub fn of_run(&self, run: &str) -> LiveEventReceiver {
-        LiveEventReceiver { run: run.to_owned(), events: self.0.subscribe() }
+        LiveEventReceiver { run: Some(run.to_owned()), events: self.0.subscribe() }
+    }
+
+    /// Follows all runs from now on.
+    pub fn of_all_runs(&self) -> LiveEventReceiver {
+        LiveEventReceiver { run: None, events: self.0.subscribe() }
     }
 }
 
@@ -41,9 +46,9 @@ impl EventSink for LiveEvents {
     }
 }
 
-/// The live events of one run, for one listener.
+/// The live events of one run or of all, for one listener.
 pub struct LiveEventReceiver {
-    run: String,
+    run: Option<String>,
     events: Receiver<Arc<Event>>,
 }
 
@@ -53,7 +58,7 @@ impl LiveEventReceiver {
         let mut events = Vec::new();
         loop {
             match self.events.try_recv() {
-                Ok(event) if event.run == self.run => events.push(event),
+                Ok(event) if self.run.as_ref().is_none_or(|run| *run == event.run) => events.push(event),
                 Ok(_) | Err(TryRecvError::Lagged(_)) => {}
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return events,
             }

@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use toolgate_config::{ConfigLayer, ConfigPaths, FlagLayer, Settings};
-use toolgate_contract::Durability;
+use toolgate_config::{Config, ConfigFileError, ConfigLayer, ConfigPaths, FlagLayer, Settings};
+use toolgate_contract::{Durability, Layer};
 use toolgate_journal::{ApprovalQueue, GrantStore, SigningKey, StateDirectory, load_or_create_signing_key};
 use toolgate_policy::{CompiledConfig, compile};
 use toolgate_sandbox::CacheStore;
 
 use crate::error::WorkspaceError;
 use crate::stores::Stores;
+use crate::workspace::path_context;
 
 /// Where a workspace is, and by which rules tools work in it. Nothing is opened before it is needed.
 #[derive(Debug, Clone)]
@@ -61,6 +62,18 @@ impl WorkspaceLocation {
     /// Reads every layer of configuration, where the person allows these hosts.
     pub fn load_allowing<'a>(&self, hosts: impl Iterator<Item = &'a str>) -> Result<CompiledConfig, WorkspaceError> {
         self.load_with(&self.flags.clone().allowing_hosts(hosts))
+    }
+
+    /// What the configuration would come to if a layer had this text instead of its own.
+    pub fn load_draft(&self, layer: Layer, text: &str) -> Result<CompiledConfig, WorkspaceError> {
+        const SOURCE: &str = "draft";
+        let config = Config::parse(text, SOURCE).map_err(ConfigFileError::Invalid)?;
+        let mut layers = self.config.layers(&self.directory, &self.trusted_as, &self.flags)?;
+        layers.retain(|input| input.layer != layer);
+        layers.push(ConfigLayer { layer, source: SOURCE.to_owned(), trusted: true, config });
+        let mut compiled = compile(layers)?;
+        compiled.policy = compiled.policy.with_paths(path_context(self, &compiled.settings));
+        Ok(compiled)
     }
 
     fn load_with(&self, flags: &FlagLayer) -> Result<CompiledConfig, WorkspaceError> {

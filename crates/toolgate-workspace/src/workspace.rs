@@ -274,7 +274,7 @@ fn indexer(state: &StateDirectory, stores: &Stores) -> Option<Arc<Indexer>> {
 }
 
 /// The directories by which commands' paths are read.
-fn path_context(location: &WorkspaceLocation, settings: &Settings) -> PathContext {
+pub(crate) fn path_context(location: &WorkspaceLocation, settings: &Settings) -> PathContext {
     let workspace = location.directory.display().to_string();
     let home = location.home.as_ref().map_or_else(|| "/root".to_owned(), |home| home.display().to_string());
     let others = settings.roots.iter().map(|root| root.path.clone());

@@ -4,10 +4,10 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
 use toolgate_changes::{FoldedChanges, fold_build_output};
-use toolgate_contract::{Blob, Change, Durability, EventPayload, FileState, FoldedDirectory, LINK_MODE};
+use toolgate_contract::{Change, Durability, EventPayload, FoldedDirectory};
 use toolgate_journal::{BlobStore, StateDirectory, list_runs, read_events};
 use toolgate_sandbox::Roots;
-use toolgate_tools::text::{DiffSide, between};
+use toolgate_workspace::ChangeDiff;
 
 use super::{Invocation, runs};
 use crate::exit::Exit;
@@ -93,24 +93,20 @@ impl ShownChanges {
     }
 
     fn show_change(&self, change: &Change) -> Result<()> {
-        let version = |state| FileVersion::of(state, &self.contents);
-        let sides = (version(&change.before)?, version(&change.after)?);
-        let note = match sides {
-            (Some(before), Some(after)) => return self.show_diff(&change.path, &before, &after),
-            (None, _) => "(its old content was evicted; it can't be undone)",
-            (Some(_), None) => "(its new content isn't stored; it can be undone)",
+        let path = plain(&change.path);
+        let note = match ChangeDiff::of(change, &self.contents)? {
+            ChangeDiff::Shown(diff) => {
+                let (more, less) = (format!("+{}", diff.additions), format!("-{}", diff.deletions));
+                outln!("  {path} {} {}", paint(GREEN, more), paint(RED, less));
+                if !self.stat {
+                    diff.text.lines().for_each(|line| outln!("    {}", diff_line(line)));
+                }
+                return Ok(());
+            }
+            ChangeDiff::OldEvicted => "(its old content was evicted; it can't be undone)",
+            ChangeDiff::NewMissing => "(its new content isn't stored; it can be undone)",
         };
-        outln!("  {} {}", plain(&change.path), paint(DIM, note));
-        Ok(())
-    }
-
-    fn show_diff(&self, path: &str, before: &FileVersion, after: &FileVersion) -> Result<()> {
-        let diff = between(before.side(path), after.side(path));
-        let (more, less) = (format!("+{}", diff.additions), format!("-{}", diff.deletions));
-        outln!("  {} {} {}", plain(path), paint(GREEN, more), paint(RED, less));
-        if !self.stat {
-            diff.text.lines().for_each(|line| outln!("    {}", diff_line(line)));
-        }
+        outln!("  {path} {}", paint(DIM, note));
         Ok(())
     }
 }
@@ -160,25 +156,5 @@ impl CallChangeList {
         }
         folded.iter().for_each(show_folded);
         Ok(())
-    }
-}
-
-/// A file before or after a change: its bytes and mode, or `None` if there is no file. Directories and pipes have no
-/// bytes.
-struct FileVersion(Option<(Blob, u32)>);
-
-impl FileVersion {
-    /// `None` when the content was evicted.
-    fn of(state: &Option<FileState>, contents: &BlobStore) -> Result<Option<Self>> {
-        let Some(state) = state else { return Ok(Some(Self(None))) };
-        if !state.is_file() && !state.is_link() {
-            return Ok(Some(Self(Some((Blob::from(Vec::new()), state.mode)))));
-        }
-        let mode = if state.mode == LINK_MODE { LINK_MODE } else { 0o100_000 | state.mode };
-        Ok(contents.get(&state.sha256)?.map(|bytes| Self(Some((bytes, mode)))))
-    }
-
-    fn side<'a>(&'a self, path: &'a str) -> Option<DiffSide<'a>> {
-        self.0.as_ref().map(|(content, mode)| DiffSide { path, mode: *mode, content })
     }
 }

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use toolgate_journal::{
-    CallRow, EventStore, Indexer, JournalError, RecordedEvent, Run, RunFilter, RunOptions, RunRow, SqliteStore,
-    catch_up, reindex,
+    CallFilter, CallRow, EventStore, Indexer, JournalError, RecordedEvent, Run, RunFilter, RunOptions, RunRow,
+    SqliteStore, catch_up, reindex,
 };
 
 use crate::store_suite::rows;
@@ -41,6 +41,9 @@ impl EventStore for Moody {
     }
     fn calls(&self, run: &str) -> Result<Vec<CallRow>, JournalError> {
         self.store.calls(run)
+    }
+    fn search_calls(&self, filter: &CallFilter) -> Result<Vec<CallRow>, JournalError> {
+        self.store.search_calls(filter)
     }
     fn events(&self, run: &str, after: u64, limit: usize) -> Result<Vec<RecordedEvent>, JournalError> {
         self.store.events(run, after, limit)

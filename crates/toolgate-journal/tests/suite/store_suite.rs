@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolgate_contract::{ApprovalScope, Decision, ErrorClass, ErrorCode, Event, EventPayload, Layer, Risk};
-use toolgate_journal::{CallRow, EventStore, RecordedEvent, RunFilter, RunRow};
+use toolgate_journal::{CallFilter, CallRow, EventStore, RecordedEvent, RunFilter, RunRow};
 
 use crate::world::{RUN, completed, event, facts, failed, some_calls, started};
 
@@ -20,6 +20,7 @@ pub(crate) const SUITE: &[Test] = &[
     ("gaps are known", gaps_are_known),
     ("of two beginnings the later one counts", of_two_beginnings_the_later_one_counts),
     ("runs are filtered, newest first", runs_are_filtered_newest_first),
+    ("calls are found by what they touch", calls_are_found_by_what_they_touch),
     ("clearing forgets one run", clearing_forgets_one_run),
     ("a caller may choose odd ids", a_caller_may_choose_odd_ids),
 ];
@@ -191,7 +192,25 @@ fn runs_are_filtered_newest_first(store: &dyn EventStore) {
     assert_eq!(ids(RunFilter { limit: 2, ..all.clone() }), ["a", "c"]);
     assert_eq!(ids(RunFilter { session: Some("one".into()), ..all.clone() }), ["c", "b"]);
     assert_eq!(ids(RunFilter { workspace: Some("/work".into()), ..all.clone() }), ["a", "c", "b"]);
-    assert_eq!(ids(RunFilter { workspace: Some("/other".into()), ..all }), [] as [&str; 0]);
+    assert_eq!(ids(RunFilter { workspace: Some("/other".into()), ..all.clone() }), [] as [&str; 0]);
+    assert_eq!(ids(RunFilter { text: Some("ONE".into()), ..all.clone() }), ["c", "b"]);
+    assert_eq!(ids(RunFilter { text: Some("%".into()), ..all.clone() }), [] as [&str; 0], "it is no pattern");
+    let before = store.run("a").unwrap().unwrap().started;
+    assert_eq!(ids(RunFilter { before, ..all }), ["c", "b"]);
+}
+
+fn calls_are_found_by_what_they_touch(store: &dyn EventStore) {
+    let begun = event(1, "", EventPayload::RunStarted(facts("one")));
+    store.apply(RUN, &recorded(vec![begun, started(2, "a"), completed(3, "a"), started(4, "b")])).unwrap();
+    let found = |text: &str, session: Option<&str>| -> Vec<String> {
+        let filter = CallFilter { text: text.into(), session: session.map(str::to_owned), workspace: None, limit: 10 };
+        store.search_calls(&filter).unwrap().into_iter().map(|call| call.tool_call_id).collect()
+    };
+    let tool = store.calls(RUN).unwrap()[0].tool.clone().unwrap();
+    assert_eq!(found(&tool.to_uppercase(), None), ["b", "a"], "newest first");
+    assert_eq!(found(&tool, Some("one")), ["b", "a"]);
+    assert_eq!(found(&tool, Some("two")), [] as [&str; 0]);
+    assert_eq!(found("no such words", None), [] as [&str; 0]);
 }
 
 fn clearing_forgets_one_run(store: &dyn EventStore) {

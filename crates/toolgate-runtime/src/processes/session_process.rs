@@ -14,7 +14,7 @@ use toolgate_redact::{Redactor, StreamRedactor};
 use super::ProcessRegistry;
 use super::follower::ProcessFollower;
 use super::spool::Spool;
-use super::terminal_emulator::TerminalEmulator;
+use super::terminal_emulator::{ScreenCells, TerminalEmulator};
 use crate::gate::EventWriter;
 
 /// Chunks of output that an attached terminal may be behind.
@@ -182,8 +182,15 @@ impl SessionProcess {
         Some((before, ProcessFollower::new(pieces, self.redactor.stream())))
     }
 
-    /// The end of the output so far, for a terminal that attaches later.
-    fn last_lines(&self) -> Vec<u8> {
+    /// The cells of its terminal's screen, if it has one.
+    pub fn cells(&self) -> Option<ScreenCells> {
+        let painted = self.painted.as_ref()?;
+        let unfinished = self.unfinished(Stream::Stdout);
+        Some(painted.lock().cells_with(&unfinished))
+    }
+
+    /// The end of the output so far: for a terminal that attaches later, and for a page.
+    pub fn last_lines(&self) -> Vec<u8> {
         const MOST: u64 = 4096;
         let mut channels = self.channels();
         let last = |channel: &mut OutputChannel| {
