@@ -6,6 +6,7 @@ use clap::Args;
 
 use crate::clients;
 use crate::command_line::{CommandLine, target_directory};
+use crate::console;
 use crate::setup;
 
 #[derive(Args)]
@@ -153,6 +154,9 @@ pub(crate) fn run(options: &BenchOptions) -> Result<()> {
         print!("{}", list());
         return Ok(());
     };
+    if name == "console" {
+        return console::bench();
+    }
     let bench = find(name)?;
     println!("{}: {}, beside {}", bench.name, bench.measures, bench.peer);
     if let Some(install) = bench.install {
@@ -171,7 +175,8 @@ fn find(name: &str) -> Result<&'static Benchmark> {
 
 fn list() -> String {
     let line = |bench: &Benchmark| format!("{:<10}{}, beside {}\n", bench.name, bench.measures, bench.peer);
-    BENCHES.iter().map(line).collect()
+    let console = "console   first paint, 1,000 events, memory of the page and CPU for 50 pages, in a real browser\n";
+    BENCHES.iter().map(line).chain([console.to_owned()]).collect()
 }
 
 fn command(bench: &Benchmark, target: &str, arguments: &[String]) -> CommandLine {

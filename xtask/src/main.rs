@@ -10,6 +10,7 @@ mod bench;
 mod chaos;
 mod clients;
 mod command_line;
+mod console;
 mod dialects;
 mod differential;
 #[cfg(test)]

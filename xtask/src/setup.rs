@@ -38,6 +38,11 @@ const PACKAGES: &[Package] = &[
     },
     Package { command: "openssl", apt: "openssl", why: "tests make certificates of their own" },
     Package { command: "curl", apt: "curl", why: "a client that checks certificates" },
+    Package {
+        command: "chromium-headless-shell",
+        apt: "chromium-headless-shell",
+        why: "tests use the console with it",
+    },
     Package { command: "make", apt: "make", why: "tests build things in the sandbox" },
     Package { command: "gcc", apt: "gcc", why: "tests build with sanitizers in the sandbox" },
     Package { command: "gdb", apt: "gdb", why: "tests debug in the sandbox" },

@@ -9,6 +9,7 @@ use clap::builder::PossibleValuesParser;
 
 use crate::clients;
 use crate::command_line::CommandLine;
+use crate::console;
 use crate::schemathesis;
 use crate::setup;
 use crate::skip::{self, SkippedTest};
@@ -33,6 +34,7 @@ fn steps() -> Vec<TestStep> {
         ),
         TestStep::new("nextest", "unit and integration tests", run_tests),
         TestStep::new("http", "no request breaks the HTTP server", schemathesis::run),
+        TestStep::new("console", "the console in a real browser, with attacks on it", console::run),
         TestStep::new("clients", "real clients of MCP, and the public conformance suite", clients::run),
         TestStep::command(
             "doctest",

@@ -11,6 +11,7 @@ mod chat;
 mod commit;
 mod completions;
 mod config;
+mod console;
 mod demo;
 mod dialects;
 mod doctor;
@@ -71,7 +72,8 @@ Examples:
   toolgate serve --stdio                           be the hands of an agent, by MCP
   toolgate call read '{\"path\":\"README.md\",\"limit\":20}'
   toolgate policy explain --tool read '{\"path\":\".env\"}'
-  toolgate serve                                   serve the tools over HTTP, on loopback
+  toolgate serve                                   the console, and the tools over HTTP, on loopback
+  toolgate console                                 a link to the console of a server that runs
   toolgate approvals                               answer what waits for approval, from any front end
   toolgate runs tree                               what the last run did
   toolgate replay                                  would it do the same again?
@@ -116,6 +118,7 @@ enum Verb {
     Search(search::SearchArgs),
     Index(index::IndexArgs),
     Serve(serve::ServeArgs),
+    Console(console::ConsoleArgs),
     Tools(tools::ToolsArgs),
     Dialects(dialects::DialectsArgs),
     Mcp(mcp::McpArgs),
@@ -202,6 +205,7 @@ impl CommandLine {
             Verb::Search(verb) => verb.run(&invocation()?),
             Verb::Index(verb) => verb.run(&invocation()?),
             Verb::Serve(verb) => verb.run(&invocation()?),
+            Verb::Console(verb) => verb.run(&invocation()?),
             Verb::Tools(verb) => verb.run(&invocation()?),
             Verb::Dialects(verb) => verb.run(&invocation()?),
             Verb::Mcp(verb) => verb.run(&invocation()?),

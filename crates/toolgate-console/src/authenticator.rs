@@ -9,7 +9,9 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use crate::console_options::ConsoleOptions;
 use crate::http_session::Caller;
+use crate::page;
 use crate::problem::Problem;
 use crate::server_state::ServerState;
 use crate::token::{constant_time_eq, digest};
@@ -20,6 +22,17 @@ pub(crate) struct Peer(pub(crate) SocketAddr);
 
 /// Routes that need no token.
 const OPEN: &[&str] = &["/health"];
+
+/// Where a browser signs in, with a one-time link in place of a token.
+const SIGN_IN: &str = "/v1/console/session";
+
+/// The header that the page sends with every request that changes something. Pages of other origins can't send it without
+/// being allowed to first.
+const PAGE_HEADER: &str = "x-toolgate-console";
+
+/// The caller is a browser that is signed in.
+#[derive(Clone, Copy)]
+pub(crate) struct SignedIn;
 
 /// Query parameters that usually hold a token. Logs and browser histories keep URLs.
 const TOKEN_NAMES: &[&str] =
@@ -63,6 +76,23 @@ impl AllowedOrigins {
         }
     }
 
+    /// Checks that a request of a browser that changes something comes from the page itself.
+    fn check_page(&self, headers: &HeaderMap, method: &Method) -> Result<(), Problem> {
+        if matches!(*method, Method::GET | Method::HEAD) {
+            return Ok(());
+        }
+        let has_header = headers.get(PAGE_HEADER).is_some_and(|value| value == "1");
+        match headers.contains_key(header::ORIGIN) && has_header {
+            true => Ok(()),
+            false => {
+                let hint =
+                    "A program sends `Authorization: Bearer …`; a page sends `Origin` and `X-Toolgate-Console: 1`.";
+                let message = "A browser changes something only through the console's own page.";
+                Err(Problem::new(StatusCode::FORBIDDEN, "not_from_page", message, hint))
+            }
+        }
+    }
+
     fn check_origin(&self, headers: &HeaderMap) -> Result<(), Problem> {
         for origin in headers.get_all(header::ORIGIN) {
             let is_known = origin.to_str().is_ok_and(|origin| self.origins.contains(&origin.to_ascii_lowercase()));
@@ -95,8 +125,11 @@ fn cross_origin() -> Problem {
 pub(crate) async fn authenticate(State(state): State<Arc<ServerState>>, mut request: Request, next: Next) -> Response {
     let admitted = admit(&state, &request);
     match admitted {
-        Ok(caller) => {
-            if let Some(caller) = caller {
+        Ok(admitted) => {
+            if let AdmittedRequest::SignedIn = admitted {
+                request.extensions_mut().insert(SignedIn);
+            }
+            if let Some(caller) = admitted.caller() {
                 request.extensions_mut().insert(caller.principal());
                 request.extensions_mut().insert(caller);
             }
@@ -114,15 +147,74 @@ pub(crate) async fn authenticate(State(state): State<Arc<ServerState>>, mut requ
     }
 }
 
-fn admit(state: &ServerState, request: &Request) -> Result<Option<Caller>, Problem> {
-    let (headers, uri) = (request.headers(), request.uri());
-    state.allowed_origins.check_host(headers, uri)?;
-    state.allowed_origins.check_origin(headers)?;
-    check_address(state, uri)?;
-    if OPEN.contains(&uri.path()) {
-        return Ok(None);
+/// A request that may go on.
+enum AdmittedRequest {
+    /// To a route that is open to all.
+    Open,
+    /// With a token.
+    Token(Caller),
+    /// With the cookie of a browser that is signed in.
+    SignedIn,
+}
+
+impl AdmittedRequest {
+    fn caller(self) -> Option<Caller> {
+        match self {
+            Self::Open => None,
+            Self::Token(caller) => Some(caller),
+            Self::SignedIn => Some(Caller::Owner),
+        }
     }
-    caller(state, headers).map(Some)
+}
+
+fn admit(state: &ServerState, request: &Request) -> Result<AdmittedRequest, Problem> {
+    let (headers, uri, method) = (request.headers(), request.uri(), request.method());
+    state.allowed_origins.check_host(headers, uri)?;
+    let is_read = matches!(*method, Method::GET | Method::HEAD);
+    // A link to the page may be followed from anywhere: the document holds nothing, and cookies stay away.
+    let is_followed_link = uri.path() == "/" && is_read && is_navigation(headers);
+    if !is_followed_link {
+        state.allowed_origins.check_origin(headers)?;
+    }
+    check_address(state, uri)?;
+    if OPEN.contains(&uri.path()) || (is_read && page::is_page(uri.path())) {
+        return Ok(AdmittedRequest::Open);
+    }
+    if uri.path() == SIGN_IN && *method == Method::POST {
+        state.allowed_origins.check_page(headers, method)?;
+        return Ok(AdmittedRequest::Open);
+    }
+    if !headers.contains_key(header::AUTHORIZATION) && is_signed_in(state, headers) {
+        state.allowed_origins.check_page(headers, method)?;
+        return Ok(AdmittedRequest::SignedIn);
+    }
+    caller(state, headers).map(AdmittedRequest::Token)
+}
+
+/// Whether a person follows a link to a whole page, as opposed to a frame or a script.
+fn is_navigation(headers: &HeaderMap) -> bool {
+    let is = |name: &str, expected: &str| headers.get(name).is_some_and(|value| value == expected);
+    is("sec-fetch-mode", "navigate") && is("sec-fetch-dest", "document")
+}
+
+/// Whether the request has the cookie of a session of the console that hasn't ended.
+fn is_signed_in(state: &ServerState, headers: &HeaderMap) -> bool {
+    let Some(console) = &state.console else { return false };
+    let now = state.workspace.clock.now();
+    console_token(headers, console)
+        .is_some_and(|token| console.access.session(token, &console.workspace(), now).is_some())
+}
+
+/// The token in the console's cookie; none where there are several.
+pub(crate) fn console_token<'a>(headers: &'a HeaderMap, console: &ConsoleOptions) -> Option<&'a str> {
+    let name = console.cookie_name();
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
+    let mut own = pairs.filter(|(known, _)| *known == name).map(|(_, value)| value);
+    match (own.next(), own.next()) {
+        (Some(token), None) => Some(token),
+        _ => None,
+    }
 }
 
 /// Refuses a token in a URL, valid or not: URLs end up in logs and browser histories.

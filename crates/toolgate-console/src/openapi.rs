@@ -49,6 +49,19 @@ fn server_operations(table: &mut OperationTable<'_>) {
     table.get("/health", "Say that the server is up. Needs no token.", 200, closed(&[("ok", "boolean")]));
     table.get("/metrics", "Numbers for Prometheus. Only for the owner.", 200, schema(json!({ "type": "string" })));
     table.get("/openapi.json", "This description.", 200, open_object());
+    let sign_in = "Sign a browser in: exchange a one-time link for a cookie. Needs no token, but `Origin` and \
+                   `X-Toolgate-Console: 1`.";
+    table.add("post", "/v1/console/session", sign_in, 204).takes::<schemas::SignInBody>();
+    table
+        .get("/v1/console/session", "Who is signed in, and where. Only for the owner.", 200, None)
+        .answer_as::<schemas::SignedInView>();
+    table.add("delete", "/v1/console/session", "Sign this browser out. Only for the owner.", 204);
+    table.get("/v1/live", LIVE, 200, schema(json!({ "type": "string" })));
+    table
+        .get("/v1/search", "Runs and calls that contain a text.", 200, closed(&[("runs", "array"), ("calls", "array")]))
+        .asks::<schemas::SearchQuery>();
+    let doctor = "Which guarantees hold here, and how to fix those that don't. Only for the owner.";
+    table.get("/v1/doctor", doctor, 200, closed(&[("checks", "array")]));
     table.get("/v1/tools", "The tools that the session may use.", 200, closed(&[("tools", "array")]));
     table
         .add("post", "/v1/tools", "Register a tool of the client's own, for its session.", 201)
@@ -92,6 +105,13 @@ fn call_and_run_operations(table: &mut OperationTable<'_>) {
     table.get("/v1/runs", "Runs, newest first.", 200, closed(&[("runs", "array")])).asks::<schemas::RunsQuery>();
     table.get("/v1/runs/{id}", "A run and its calls.", 200, closed(&[("run", "object"), ("calls", "array")]));
     table.get("/v1/runs/{id}/tree", "A run as a tree: turns, calls, decisions, messages.", 200, open_object());
+    let outline = "A part of a run's rows: agents, turns and calls, as a tree or as a list of calls.";
+    table
+        .get("/v1/runs/{id}/outline", outline, 200, None)
+        .answer_as::<crate::run_outline::OutlineWindow>()
+        .asks::<schemas::OutlineQuery>();
+    let call = "All that is on record about a call: arguments, effects, verdict, approval, reply, changes with diffs.";
+    table.get("/v1/runs/{id}/calls/{call}", call, 200, open_object());
     let page = schema(json!({
         "type": "object",
         "properties": { "events": { "type": "array" }, "next": { "type": ["integer", "null"] } },
@@ -104,6 +124,11 @@ fn call_and_run_operations(table: &mut OperationTable<'_>) {
 /// The description of a call.
 const CALL: &str =
     "Call a tool, in the session's dialects if it has some. The owner may name a session with `X-Toolgate-Session`.";
+
+/// The description of the live stream.
+const LIVE: &str = "Everything that happens, as server-sent events named `live`, each an event in short; `reset` says that \
+                    some are missing and lists have to be loaded again. `Last-Event-ID` resumes. A session gets what is \
+                    about its own run.";
 
 /// The description of the events of a run.
 const EVENTS: &str = "The events of a run: a page of JSON, or with `Accept: text/event-stream` all of them live, from the one \
@@ -137,6 +162,7 @@ fn approval_and_output_operations(table: &mut OperationTable<'_>) {
     table
         .get("/v1/changes", "What calls changed.", 200, closed(&[("changes", "array")]))
         .asks::<schemas::ChangesQuery>();
+    console_operations(table);
     table
         .get(
             "/v1/inbox",
@@ -150,6 +176,37 @@ fn approval_and_output_operations(table: &mut OperationTable<'_>) {
         .takes::<schemas::NewTaskBody>()
         .answers_with(open_object());
     table.get("/v1/inbox/{id}", "A task and its answer. Only for the owner.", 200, open_object());
+}
+
+fn console_operations(table: &mut OperationTable<'_>) {
+    let quarantine = "Changes of commands that were not written to the workspace, and why. Only for the owner.";
+    table.get("/v1/quarantine", quarantine, 200, closed(&[("quarantined", "array")]));
+    table
+        .add("post", "/v1/quarantine/release", "Write one of them to the workspace. Only for the owner.", 200)
+        .takes::<schemas::ReleaseBody>()
+        .answer_as::<Reply>();
+    let processes = "Running processes: of all sessions for the owner, otherwise of the session.";
+    table.get("/v1/processes", processes, 200, None).answer_as::<schemas::ProcessList>();
+    let process = "One of them, with what its terminal shows or the end of its output.";
+    table.get("/v1/processes/{id}", process, 200, None).answer_as::<schemas::ProcessView>();
+    table
+        .add("post", "/v1/processes/{id}/input", "Type into a process. Only for the owner.", 204)
+        .takes::<schemas::ProcessInputBody>();
+    table
+        .add("post", "/v1/processes/{id}/size", "Change the size of its terminal. Only for the owner.", 204)
+        .takes::<schemas::ProcessSizeBody>();
+    table
+        .add("post", "/v1/processes/{id}/stop", "Interrupt or kill it. Only for the owner.", 202)
+        .takes::<schemas::ProcessStopBody>();
+    table.get("/v1/policy", "The rules in force, by layer and origin. Only for the owner.", 200, open_object());
+    table
+        .add("post", "/v1/policy/check", "How a command or a call would be judged, and why. Only for the owner.", 200)
+        .takes::<schemas::PolicyCheckBody>()
+        .answers_with(open_object());
+    table
+        .add("post", "/v1/policy/replay", "What a draft would have decided in past runs. Only for the owner.", 200)
+        .takes::<schemas::PolicyReplayBody>()
+        .answers_with(open_object());
 }
 
 fn schema(value: Value) -> Option<Schema> {
@@ -172,7 +229,8 @@ fn closed(fields: &[(&str, &str)]) -> Option<Schema> {
 fn undo() -> Schema {
     let text = json!({ "type": "string" });
     let turn = json!({ "type": "integer", "minimum": 0 });
-    let properties = json!({ "call": text, "run": text, "turn": turn, "agent": text });
+    let approve = json!({ "type": "boolean", "description": "The owner approves the undo by asking for it." });
+    let properties = json!({ "call": text, "run": text, "turn": turn, "agent": text, "approve": approve });
     let schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
     Schema::try_from(schema).expect("an object is a schema")
 }
@@ -201,7 +259,7 @@ mod tests {
             assert!(schemas.contains_key(name), "{name} is referred to and isn't there");
         }
         assert!(!text.contains("#/$defs/"), "{text}");
-        assert_eq!(document["paths"].as_object().unwrap().len(), 23);
+        assert_eq!(document["paths"].as_object().unwrap().len(), 42);
     }
 
     #[test]
@@ -226,6 +284,6 @@ mod tests {
             assert!(forms.iter().all(|form| form["additionalProperties"] == false), "{schema}");
             seen += 1;
         }
-        assert_eq!(seen, 6);
+        assert_eq!(seen, 15);
     }
 }

@@ -5,12 +5,19 @@ mod artifacts;
 mod calls;
 mod changes;
 mod client_tools;
+mod console_session;
 mod events;
 mod grants;
 mod inbox;
 mod info;
+mod live;
+mod outline;
+mod policy;
+mod processes;
+mod quarantine;
 mod questions;
 mod runs;
+mod search;
 mod sessions;
 
 use std::sync::Arc;
@@ -26,6 +33,7 @@ use toolgate_contract::counted;
 
 use crate::authenticator;
 use crate::http_session::{Caller, HttpSession};
+use crate::page;
 use crate::problem::Problem;
 use crate::server_state::ServerState;
 
@@ -36,17 +44,27 @@ pub(crate) mod schemas {
     pub(crate) use super::calls::{AcceptedCall, CallAnswer, CallQuery, CallView};
     pub(crate) use super::changes::ChangesQuery;
     pub(crate) use super::client_tools::{ClientCallList, ClientResultBody, NewToolBody, RegisteredToolView};
+    pub(crate) use super::console_session::{SignInBody, SignedInView};
     pub(crate) use super::events::EventsQuery;
     pub(crate) use super::grants::GrantList;
     pub(crate) use super::inbox::{NewTaskBody, TasksQuery};
+    pub(crate) use super::outline::OutlineQuery;
+    pub(crate) use super::policy::{PolicyCheckBody, PolicyReplayBody};
+    pub(crate) use super::processes::{ProcessInputBody, ProcessList, ProcessSizeBody, ProcessStopBody, ProcessView};
+    pub(crate) use super::quarantine::ReleaseBody;
     pub(crate) use super::questions::{QuestionAnswerBody, QuestionList};
     pub(crate) use super::runs::RunsQuery;
+    pub(crate) use super::search::SearchQuery;
     pub(crate) use super::sessions::{NewSession, SessionList, SessionView};
 }
+
+pub(crate) use self::outline::OutlineCache;
 
 /// Every route.
 pub(crate) fn all() -> Router<Arc<ServerState>> {
     Router::new()
+        .route("/", get(page::document))
+        .route("/page/{hash}/{*name}", get(page::file))
         .route("/health", get(info::health))
         .route("/metrics", get(info::metrics))
         .route("/openapi.json", get(info::openapi))
@@ -54,6 +72,13 @@ pub(crate) fn all() -> Router<Arc<ServerState>> {
         .route("/v1/tools/{id}", delete(client_tools::remove))
         .route("/v1/client-calls", get(client_tools::waiting))
         .route("/v1/client-calls/{id}", post(client_tools::answer))
+        .route(
+            "/v1/console/session",
+            get(console_session::show).post(console_session::sign_in).delete(console_session::sign_out),
+        )
+        .route("/v1/live", get(live::follow))
+        .route("/v1/search", get(search::search))
+        .route("/v1/doctor", get(search::doctor))
         .route("/v1/sessions", get(sessions::list).post(sessions::begin))
         .route("/v1/sessions/{id}", delete(sessions::end))
         .route("/v1/calls", post(calls::create))
@@ -62,6 +87,8 @@ pub(crate) fn all() -> Router<Arc<ServerState>> {
         .route("/v1/runs", get(runs::list))
         .route("/v1/runs/{id}", get(runs::show))
         .route("/v1/runs/{id}/tree", get(runs::show_tree))
+        .route("/v1/runs/{id}/outline", get(outline::show))
+        .route("/v1/runs/{id}/calls/{call}", get(outline::show_call))
         .route("/v1/runs/{id}/events", get(events::show))
         .route("/v1/approvals", get(approvals::list))
         .route("/v1/approvals/{id}", get(approvals::show).post(approvals::answer))
@@ -71,6 +98,16 @@ pub(crate) fn all() -> Router<Arc<ServerState>> {
         .route("/v1/questions/{id}", post(questions::answer))
         .route("/v1/artifacts/{id}", get(artifacts::show))
         .route("/v1/changes", get(changes::list))
+        .route("/v1/quarantine", get(quarantine::list))
+        .route("/v1/quarantine/release", post(quarantine::release))
+        .route("/v1/processes", get(processes::list))
+        .route("/v1/processes/{id}", get(processes::show))
+        .route("/v1/processes/{id}/input", post(processes::write))
+        .route("/v1/processes/{id}/size", post(processes::resize))
+        .route("/v1/processes/{id}/stop", post(processes::stop))
+        .route("/v1/policy", get(policy::show))
+        .route("/v1/policy/check", post(policy::check))
+        .route("/v1/policy/replay", post(policy::replay))
         .route("/v1/inbox", get(inbox::list).post(inbox::add))
         .route("/v1/inbox/{id}", get(inbox::show))
 }

@@ -20,6 +20,7 @@ use toolgate_contract::{CancellationToken, ToolError};
 use toolgate_workspace::Workspace;
 
 use crate::authenticator::{AllowedOrigins, Peer};
+use crate::console_options::ConsoleOptions;
 use crate::routes;
 use crate::server_state::ServerState;
 use crate::tls::Tls;
@@ -77,6 +78,8 @@ pub struct HttpOptions {
     pub limits: HttpLimits,
     /// TLS for connections; none on loopback or behind a proxy.
     pub tls: Option<Tls>,
+    /// What the page needs; without it nobody can sign in with a browser.
+    pub console: Option<ConsoleOptions>,
 }
 
 /// The HTTP front end of one workspace.
@@ -89,8 +92,9 @@ pub struct HttpServer {
 impl HttpServer {
     /// A server for this workspace. Its own run has begun when this returns.
     pub fn new(workspace: Arc<Workspace>, token: &Token, options: HttpOptions) -> Result<Self, ToolError> {
-        let state = Arc::new(ServerState::open(workspace, token, options.allowed_origins, options.limits)?);
-        Ok(Self { router: routes::all(), state, tls: options.tls })
+        let tls = options.tls.clone();
+        let state = Arc::new(ServerState::open(workspace, token, options)?);
+        Ok(Self { router: routes::all(), state, tls })
     }
 
     /// Adds routes of another front end, behind the same authentication. Each request says by its

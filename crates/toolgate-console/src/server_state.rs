@@ -1,25 +1,30 @@
 //! The state that all requests of one server share.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 use toolgate_contract::{Call, CancellationToken, ErrorCode, ToolError, counted};
 use toolgate_dialects::DialectSet;
 use toolgate_journal::{EventStore, JournalError, new_token};
-use toolgate_runtime::Ceiling;
+use toolgate_runtime::{Ceiling, Session};
 use toolgate_workspace::{DialectReply, DialectSession, RecordedSession, RunChoice, Workspace};
 
 use crate::artifact_verdicts::ArtifactVerdicts;
 use crate::authenticator::AllowedOrigins;
+use crate::console_options::ConsoleOptions;
 use crate::http_session::{Caller, HttpSession, SessionRegistry};
+use crate::live_feed::LiveFeed;
 use crate::metrics::Metrics;
 use crate::problem::Problem;
 use crate::refusal_log::RefusalLog;
+use crate::routes::OutlineCache;
 use crate::routes::schemas::NewSession;
-use crate::server::HttpLimits;
+use crate::server::{HttpLimits, HttpOptions};
 use crate::token::{Token, TokenDigest};
 
 /// The state that all requests of one server share.
@@ -41,6 +46,14 @@ pub(crate) struct ServerState {
     pub(crate) closed: CancellationToken,
     /// All running calls.
     pub(crate) running: TaskTracker,
+    /// The page's sign-in and what it needs beside the workspace; none where nobody can sign in.
+    pub(crate) console: Option<ConsoleOptions>,
+    /// What happens, for those who follow all of it.
+    pub(crate) feed: Arc<LiveFeed>,
+    /// The rows of the runs that were shown last.
+    pub(crate) outlines: OutlineCache,
+    /// The processes that the owner typed into.
+    pub(crate) attached: Mutex<HashSet<String>>,
     calls: Arc<Semaphore>,
 }
 
@@ -48,12 +61,8 @@ pub(crate) struct ServerState {
 const OWNER_SESSION: &str = "http";
 
 impl ServerState {
-    pub(crate) fn open(
-        workspace: Arc<Workspace>,
-        token: &Token,
-        allowed_origins: AllowedOrigins,
-        limits: HttpLimits,
-    ) -> Result<Self, ToolError> {
+    pub(crate) fn open(workspace: Arc<Workspace>, token: &Token, options: HttpOptions) -> Result<Self, ToolError> {
+        let HttpOptions { allowed_origins, limits, console, .. } = options;
         let stop = CancellationToken::new();
         let store = workspace.stores.store()?;
         let recorded = begin_session(&workspace, OWNER_SESSION)?;
@@ -73,8 +82,20 @@ impl ServerState {
             closed: CancellationToken::new(),
             running: TaskTracker::new(),
             calls: Arc::new(Semaphore::new(limits.calls)),
+            console,
+            feed: Arc::new(LiveFeed::new(workspace.clock.id().simple().to_string())),
+            outlines: OutlineCache::default(),
+            attached: Mutex::default(),
             limits,
             workspace,
+        })
+    }
+
+    /// The page's sign-in, or why there is none.
+    pub(crate) fn console(&self) -> Result<&ConsoleOptions, Problem> {
+        self.console.as_ref().ok_or_else(|| {
+            let hint = "Start the server with `toolgate serve`.";
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no_console", "This server has no console.", hint)
         })
     }
 
@@ -144,6 +165,17 @@ impl ServerState {
         call: Call,
         is_native: bool,
     ) -> Result<SpawnedCall, Problem> {
+        self.begin_in(client, client.session.clone(), call, is_native)
+    }
+
+    /// Begins a call of a client in a session that differs from the client's own, such as in who approves.
+    pub(crate) fn begin_in(
+        self: &Arc<Self>,
+        client: &Arc<HttpSession>,
+        session: Session,
+        call: Call,
+        is_native: bool,
+    ) -> Result<SpawnedCall, Problem> {
         let permit = self.permit()?;
         let id = call.tool_call_id.clone();
         let cancel = client.stop.child_token();
@@ -151,7 +183,7 @@ impl ServerState {
         let (state, client, cancelled) = (Arc::clone(self), Arc::clone(client), cancel.clone());
         let task = self.running.spawn(async move {
             let (id, tool) = (call.tool_call_id.clone(), call.name.clone());
-            let (gate, session) = (&state.workspace.gate, &client.session);
+            let (gate, session) = (&state.workspace.gate, &session);
             let made = match is_native {
                 true => DialectReply { reply: gate.perform(call, session, cancelled).await, shown: None },
                 false => client.dialects.perform(call, gate, session, cancelled).await,

@@ -46,23 +46,33 @@ struct DoctorCheck {
 
 impl DoctorArgs {
     pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
-        let mut checks = vec![files(invocation), record(invocation), signature(invocation)];
-        match invocation.location.load() {
-            Ok(compiled) => {
-                checks.push(store(invocation, &compiled));
-                checks.extend(misread_commands(invocation));
-                checks.push(package_caches(invocation, &compiled));
-                checks.push(search_index(invocation, &compiled));
-                checks.extend(mcp_servers(invocation));
-                checks.extend(policy(invocation, &compiled)?);
-                checks.extend(commands(invocation, compiled)?);
-            }
-            Err(error) => checks.push(broken("policy", with_causes(error), "Fix the file that the message names.")),
-        }
+        let checks = check_all(invocation)?;
         print(&checks, invocation.json)?;
         let is_broken = checks.iter().any(|check| check.state == GuaranteeLevel::NotHeld);
         Ok(if is_broken { Exit::Failed } else { Exit::Ok })
     }
+}
+
+/// Every check as JSON, for the console.
+pub(super) fn report(invocation: &Invocation) -> Result<serde_json::Value> {
+    Ok(serde_json::to_value(check_all(invocation)?)?)
+}
+
+fn check_all(invocation: &Invocation) -> Result<Vec<DoctorCheck>> {
+    let mut checks = vec![files(invocation), record(invocation), signature(invocation)];
+    match invocation.location.load() {
+        Ok(compiled) => {
+            checks.push(store(invocation, &compiled));
+            checks.extend(misread_commands(invocation));
+            checks.push(package_caches(invocation, &compiled));
+            checks.push(search_index(invocation, &compiled));
+            checks.extend(mcp_servers(invocation));
+            checks.extend(policy(invocation, &compiled)?);
+            checks.extend(commands(invocation, compiled)?);
+        }
+        Err(error) => checks.push(broken("policy", with_causes(error), "Fix the file that the message names.")),
+    }
+    Ok(checks)
 }
 
 fn held(name: impl Into<String>, found: impl Into<String>) -> DoctorCheck {

@@ -125,7 +125,7 @@ fn described(operation: &ApiOperation) -> Value {
         let content = json!({ "application/json": { "schema": body } });
         described["requestBody"] = json!({ "required": true, "content": content });
     }
-    if operation.path == "/health" {
+    if operation.path == "/health" || (operation.path == "/v1/console/session" && operation.method == "post") {
         described["security"] = json!([]);
     }
     described
@@ -133,12 +133,16 @@ fn described(operation: &ApiOperation) -> Value {
 
 fn parameters(operation: &ApiOperation) -> Vec<Value> {
     let mut parameters = Vec::new();
-    if operation.path.contains("{id}") {
-        parameters.push(json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }));
+    for name in ["id", "call"].into_iter().filter(|name| operation.path.contains(&format!("{{{name}}}"))) {
+        parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }));
     }
+    let is_required = |name: &str| {
+        let required = operation.query.as_ref().and_then(|query| query.get("required")?.as_array());
+        required.is_some_and(|required| required.iter().any(|known| known == name))
+    };
     let fields = operation.query.as_ref().and_then(|query| query.get("properties")?.as_object());
     for (name, schema) in fields.into_iter().flatten() {
-        parameters.push(json!({ "name": name, "in": "query", "required": false, "schema": schema }));
+        parameters.push(json!({ "name": name, "in": "query", "required": is_required(name), "schema": schema }));
     }
     parameters
 }
@@ -162,6 +166,7 @@ fn responses(operation: &ApiOperation) -> Map<String, Value> {
 fn media_types(path: &str) -> &'static [&'static str] {
     match path {
         "/metrics" => &["text/plain", "application/openmetrics-text"],
+        "/v1/live" => &["text/event-stream"],
         path if path.starts_with("/v1/artifacts") => &["*/*"],
         _ => &["application/json"],
     }

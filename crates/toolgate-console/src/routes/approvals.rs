@@ -3,17 +3,20 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::{Extension, Json};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use toolgate_contract::{ApprovalScope, schemars};
 use toolgate_journal::{QueueEntry, QueuedAnswer};
 use toolgate_runtime::{ApprovalQueueClient, ApprovalRequest, QueueItem};
 
 use super::{JsonBody, PathId, read_json, run_blocking};
+use crate::authenticator::SignedIn;
+use crate::diff_view::DiffView;
 use crate::http_session::Caller;
 use crate::problem::Problem;
 use crate::server_state::ServerState;
@@ -35,6 +38,13 @@ pub(crate) struct ApprovalView {
     expires: Option<Timestamp>,
     /// What the person has to decide.
     request: ApprovalRequest,
+    /// The effects of the call in words.
+    effects: Vec<String>,
+    /// The preview as data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<DiffView>,
+    /// The hash of all that is shown here: an answer that names it answers this request and no other.
+    hash: String,
 }
 
 /// All calls that wait for an approval.
@@ -52,19 +62,36 @@ pub(crate) enum ApprovalAnswerBody {
         /// How far; this one call if missing. Only what the request offers.
         #[serde(default)]
         scope: Option<ApprovalScope>,
+        /// The `hash` of the request that was shown. Another one is refused. A browser has to send it.
+        #[serde(default)]
+        hash: Option<String>,
     },
     /// No, and the whole run ends: its other calls are cancelled, and no more are made.
     Abort {
         /// Why; told to the model.
         #[serde(default)]
         reason: Option<String>,
+        /// The `hash` of the request that was shown.
+        #[serde(default)]
+        hash: Option<String>,
     },
     /// No.
     Deny {
         /// Why; told to the model.
         #[serde(default)]
         reason: Option<String>,
+        /// The `hash` of the request that was shown.
+        #[serde(default)]
+        hash: Option<String>,
     },
+}
+
+impl ApprovalAnswerBody {
+    fn hash(&self) -> Option<&str> {
+        match self {
+            Self::Approve { hash, .. } | Self::Abort { hash, .. } | Self::Deny { hash, .. } => hash.as_deref(),
+        }
+    }
 }
 
 pub(super) async fn list(State(state): State<Arc<ServerState>>, caller: Caller) -> Result<Json<ApprovalList>, Problem> {
@@ -85,6 +112,7 @@ pub(super) async fn show(
 pub(super) async fn answer(
     State(state): State<Arc<ServerState>>,
     caller: Caller,
+    signed_in: Option<Extension<SignedIn>>,
     PathId(id): PathId,
     JsonBody(body): JsonBody,
 ) -> Result<StatusCode, Problem> {
@@ -92,10 +120,17 @@ pub(super) async fn answer(
     run_blocking(move || {
         let approval = state.approval(&caller, &id)?;
         let by = answerer(&state, &caller)?;
+        let is_approval = matches!(given, ApprovalAnswerBody::Approve { .. });
+        let is_missing = given.hash().is_none() && is_approval && signed_in.is_some();
+        if is_missing || given.hash().is_some_and(|hash| hash != approval.hash) {
+            let message = "The answer isn't about the request that waits here.";
+            let hint = "Load the request again, read it, and send its `hash` with the answer.";
+            return Err(Problem::new(StatusCode::CONFLICT, "other_request", message, hint));
+        }
         let answer = match given {
-            ApprovalAnswerBody::Deny { reason } => QueuedAnswer::Denied { by, reason },
-            ApprovalAnswerBody::Abort { reason } => QueuedAnswer::Aborted { by, reason },
-            ApprovalAnswerBody::Approve { scope } => {
+            ApprovalAnswerBody::Deny { reason, .. } => QueuedAnswer::Denied { by, reason },
+            ApprovalAnswerBody::Abort { reason, .. } => QueuedAnswer::Aborted { by, reason },
+            ApprovalAnswerBody::Approve { scope, .. } => {
                 let scope = scope.unwrap_or(ApprovalScope::Call);
                 if !approval.request.offers(scope) {
                     return Err(Problem::invalid("The request doesn't offer that scope."));
@@ -147,9 +182,15 @@ fn is_visible(caller: &Caller, ask: &QueueEntry) -> bool {
 
 /// An entry of the queue, if it is an approval.
 fn shown(ask: QueueEntry) -> Option<ApprovalView> {
+    let digest = serde_json::to_vec(&ask).map(Sha256::digest).ok()?;
+    let hash = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     let QueueEntry { id, run, session, asked, expires, request } = ask;
     match serde_json::from_value(request).ok()? {
-        QueueItem::Approval(request) => Some(ApprovalView { id, run, session, asked, expires, request }),
+        QueueItem::Approval(request) => {
+            let effects = request.effects.iter().map(ToString::to_string).collect();
+            let diff = request.preview.as_deref().map(DiffView::of);
+            Some(ApprovalView { id, run, session, asked, expires, request, effects, diff, hash })
+        }
         QueueItem::Question(_) => None,
     }
 }

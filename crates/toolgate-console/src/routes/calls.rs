@@ -9,13 +9,15 @@ use axum::response::{IntoResponse, Response};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use toolgate_contract::{Call, EventPayload, Reply, ToolError, schemars};
 use toolgate_dialects::strict_json;
 use toolgate_journal::read_events;
 use toolgate_workspace::DialectReply;
 
+use super::quarantine::OwnerApproves;
 use super::{ActingSession, JsonBody, PathId, StrictQuery, run_blocking};
-use crate::http_session::HttpSession;
+use crate::http_session::{Caller, HttpSession};
 use crate::problem::Problem;
 use crate::server_state::{ServerState, SpawnedCall};
 use crate::shown_results::ShownView;
@@ -142,11 +144,22 @@ fn events_of(client: &HttpSession) -> String {
 /// Undoes what a call, a turn or a run changed: a call of the tool `undo`, like any other.
 pub(super) async fn undo(
     State(state): State<Arc<ServerState>>,
+    caller: Caller,
     ActingSession(client): ActingSession,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
-    let call = Call::new("undo", strict_json::parse(&body)?, state.workspace.clock.as_ref());
-    let spawned = state.begin(&client, call, true)?;
+    let mut args = strict_json::parse(&body)?;
+    let approve = args.as_object_mut().and_then(|args| args.shift_remove("approve"));
+    let call = Call::new("undo", args, state.workspace.clock.as_ref());
+    let spawned = match (approve, &caller) {
+        (None | Some(Value::Bool(false)), _) => state.begin(&client, call, true)?,
+        (Some(Value::Bool(true)), Caller::Owner) => {
+            let approved = client.session.clone().approved_by(Arc::new(OwnerApproves::new(&state)));
+            state.begin_in(&client, approved, call, true)?
+        }
+        (Some(Value::Bool(true)), Caller::Session(_)) => return Err(Problem::owners_only()),
+        (Some(_), _) => return Err(Problem::invalid("`approve` is true or false.")),
+    };
     answer(&client, spawned, true).await
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use toolgate_contract::{EventPayload, ToolError, schemars};
 use toolgate_journal::{list_runs, read_events};
 
+use super::outline::changes_with_diffs;
 use super::{StrictQuery, run_blocking};
 use crate::http_session::Caller;
 use crate::problem::Problem;
@@ -22,6 +23,12 @@ pub(crate) struct ChangesQuery {
     /// Only this run's; if missing, all that the caller may see.
     #[serde(default)]
     run: Option<String>,
+    /// Only this call's.
+    #[serde(default)]
+    call: Option<String>,
+    /// Whether each change comes with its diff.
+    #[serde(default)]
+    diff: bool,
     /// Whether build output (`target/`, `node_modules/`, caches) is listed path by path; otherwise `folded` has each
     /// directory of it with its counts.
     #[serde(default)]
@@ -31,10 +38,10 @@ pub(crate) struct ChangesQuery {
 pub(super) async fn list(
     State(state): State<Arc<ServerState>>,
     caller: Caller,
-    StrictQuery(ChangesQuery { run, all }): StrictQuery<ChangesQuery>,
+    StrictQuery(query): StrictQuery<ChangesQuery>,
 ) -> Result<Json<Value>, Problem> {
     run_blocking(move || {
-        let runs = match (run, &caller) {
+        let runs = match (query.run.clone(), &caller) {
             (Some(run), _) => {
                 state.may_see(&caller, &run)?;
                 vec![run]
@@ -44,7 +51,7 @@ pub(super) async fn list(
         };
         let mut changes = Vec::new();
         for run in runs.iter().rev() {
-            changes.extend(of_run(&state, run, all)?);
+            changes.extend(of_run(&state, run, &query)?);
         }
         Ok(Json(json!({ "changes": changes })))
     })
@@ -52,7 +59,7 @@ pub(super) async fn list(
 }
 
 /// The changes of a run, oldest first. A run whose journal is only just being made has none.
-fn of_run(state: &ServerState, run: &str, all: bool) -> Result<Vec<Value>, Problem> {
+fn of_run(state: &ServerState, run: &str, query: &ChangesQuery) -> Result<Vec<Value>, Problem> {
     let events = match read_events(&state.workspace.state.run_dir(run)?) {
         Err(toolgate_journal::JournalError::NoSuchRun { .. }) => return Ok(Vec::new()),
         other => other?,
@@ -60,10 +67,16 @@ fn of_run(state: &ServerState, run: &str, all: bool) -> Result<Vec<Value>, Probl
     let mut found = Vec::new();
     for recorded in events {
         let event = recorded.map_err(|error| ToolError::io("The record can't be read", &error))?.event;
+        if query.call.is_some() && query.call != event.tool_call_id {
+            continue;
+        }
         if let EventPayload::FilesChanging { changes, .. } = event.payload {
             let mut entry =
                 json!({ "run": run, "call": event.tool_call_id, "time": event.time, "count": changes.len() });
-            match all {
+            entry["turn"] = json!(event.turn);
+            entry["agent"] = json!(event.trace_id);
+            match query.all {
+                _ if query.diff => entry["changes"] = changes_with_diffs(state, &changes)?,
                 true => entry["changes"] = json!(changes),
                 false => {
                     let shown = state.workspace.gate.changes().fold(&changes);

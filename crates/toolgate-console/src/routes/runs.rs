@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -25,6 +26,13 @@ pub(crate) struct RunsQuery {
     /// Only those of this session.
     #[serde(default)]
     session: Option<String>,
+    /// Only those whose id, session or task contains this.
+    #[serde(default)]
+    q: Option<String>,
+    /// Only those that began before this time, such as the last of the page before.
+    #[serde(default)]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    before: Option<Timestamp>,
     /// At most so many, newest first; 100 if missing.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
@@ -46,11 +54,12 @@ pub(super) async fn list(
         (Caller::Session(client), Some(session)) if session == client.id => Some(session),
         (Caller::Session(_), Some(_)) => return Ok(Json(json!({ "runs": [] }))),
     };
+    let (text, before) = (which.q.filter(|text| !text.trim().is_empty()), which.before);
     run_blocking(move || {
         state.refresh()?;
         // A shared store knows runs of other workspaces, whose sessions may have the same names.
         let workspace = state.workspace.state.path().parent().map(|directory| directory.display().to_string());
-        let runs = state.store.runs(&RunFilter { session, workspace, limit })?;
+        let runs = state.store.runs(&RunFilter { session, workspace, text, before, limit })?;
         Ok(Json(json!({ "runs": runs })))
     })
     .await
@@ -86,7 +95,7 @@ pub(super) async fn show_tree(
 
 impl ServerState {
     /// Brings into the store what other processes recorded. A run that has ended changes no more.
-    fn refresh(&self) -> Result<(), Problem> {
+    pub(super) fn refresh(&self) -> Result<(), Problem> {
         self.workspace.finish();
         let state = self.workspace.state.path();
         for run in list_runs(state)? {

@@ -6,6 +6,7 @@ mod artifacts;
 mod authentication;
 mod calls;
 mod client_tools;
+mod console;
 mod events;
 mod limits;
 mod metrics;

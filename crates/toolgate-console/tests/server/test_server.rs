@@ -1,13 +1,15 @@
 //! A server for each test, and requests to its router.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, Response};
 use serde_json::{Value, json};
-use toolgate_console::{AllowedOrigins, HttpLimits, HttpOptions, HttpServer, Token};
+use toolgate_console::{AllowedOrigins, ConsoleOptions, HttpLimits, HttpOptions, HttpServer, Token};
 use toolgate_contract::erase;
+use toolgate_journal::ConsoleAccess;
 use toolgate_testkit::{HangingTool, LongOutputTool, TestWorkspace};
 use tower::ServiceExt;
 
@@ -55,7 +57,7 @@ impl ConsoleTestServer {
     pub(crate) fn with(config: &str, limits: HttpLimits) -> Self {
         let workspace = workspace(config);
         let allowed_origins = AllowedOrigins::at("127.0.0.1:8731".parse().unwrap(), &[], &[]);
-        let options = HttpOptions { allowed_origins, limits, tls: None };
+        let options = HttpOptions { allowed_origins, limits, tls: None, console: Some(console_options(&workspace)) };
         let server = HttpServer::new(workspace.workspace(), &Token::new(OWNER), options).unwrap();
         let router = server.router();
         Self { workspace, server, router }
@@ -181,6 +183,17 @@ impl ConsoleTestServer {
     /// The text of a file in the workspace.
     pub(crate) fn read(&self, path: &str) -> String {
         std::fs::read_to_string(self.workspace.path().join(path)).unwrap()
+    }
+}
+
+/// The console of a test's workspace.
+fn console_options(workspace: &TestWorkspace) -> ConsoleOptions {
+    ConsoleOptions {
+        access: ConsoleAccess::new(workspace.location().config.console()),
+        location: workspace.location().clone(),
+        doctor: Arc::new(|| Ok(json!([]))),
+        port: 8731,
+        is_encrypted: false,
     }
 }
 

@@ -1,13 +1,14 @@
 //! The HTTP half of `toolgate serve`: where it listens, which clients it allows, and how it stops.
 
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use tokio::net::TcpListener;
-use toolgate_console::{AllowedOrigins, HttpOptions, HttpServer, Tls, Token};
-use toolgate_journal::load_or_create_token;
+use toolgate_console::{AllowedOrigins, ConsoleOptions, HttpOptions, HttpServer, Tls, Token};
+use toolgate_journal::{ServerAddress, load_or_create_token};
 use toolgate_workspace::Workspace;
 
 use super::limits::ServerLimitArgs;
@@ -15,6 +16,8 @@ use super::mcp::McpServerArgs;
 use super::stop_on_signal;
 use super::tls::TlsArgs;
 use crate::commands::Invocation;
+use crate::commands::console::{links, new_link, open_in_browser, workspace_name};
+use crate::commands::doctor;
 use crate::exit::Exit;
 use crate::output::{errln, outln};
 use crate::terminal::{BOLD, DIM, YELLOW, paint};
@@ -32,6 +35,9 @@ pub(crate) struct HttpServerArgs {
     /// Another origin whose pages may send requests.
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
+    /// Open the console in the browser.
+    #[arg(long)]
+    open: bool,
     #[command(flatten)]
     tls: TlsArgs,
     #[command(flatten)]
@@ -68,11 +74,57 @@ impl HttpServerArgs {
         let stop = stop_on_signal();
         let routes = mcp.routes(Arc::clone(&workspace), &self.limits, stop.clone())?;
         let is_encrypted = tls.is_some();
-        let options = HttpOptions { allowed_origins, limits: self.limits.limits(), tls };
+        let console = Some(console_options(invocation, address, is_encrypted));
+        let options = HttpOptions { allowed_origins, limits: self.limits.limits(), tls, console };
         let server = HttpServer::new(Arc::clone(&workspace) as _, token, options)?.with_routes(routes);
+        // Without the entry the server works as well; `toolgate console` only has to be told where it is.
+        let url = base_url(address, is_encrypted);
+        let announced = links(invocation).announce(&ServerAddress { workspace: workspace_name(invocation), url });
         announce(address, is_encrypted, invocation);
+        self.show_link(address, is_encrypted, invocation)?;
         with_attach_socket(&workspace, &invocation.location, server.serve(listener, stop)).await;
+        drop(announced);
         Ok(())
+    }
+
+    /// At a terminal, prints a one-time link to the console, and opens it if that is wanted.
+    fn show_link(&self, address: SocketAddr, is_encrypted: bool, invocation: &Invocation) -> Result<()> {
+        if invocation.json || (!self.open && !std::io::stderr().is_terminal()) {
+            return Ok(());
+        }
+        let link = new_link(invocation, &base_url(address, is_encrypted))?;
+        errln!("\n  {} {}", paint(BOLD, "console"), link);
+        errln!(
+            "  {}",
+            paint(DIM, "The link signs one browser in, once, for ten minutes; `toolgate console` prints another.")
+        );
+        if self.open {
+            open_in_browser(&link)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where a browser finds the server. One that listens everywhere is found on loopback from here.
+fn base_url(address: SocketAddr, is_encrypted: bool) -> String {
+    let scheme = if is_encrypted { "https" } else { "http" };
+    match (address.ip().is_unspecified(), address.is_ipv4()) {
+        (true, true) => format!("{scheme}://127.0.0.1:{}", address.port()),
+        (true, false) => format!("{scheme}://[::1]:{}", address.port()),
+        (false, _) => format!("{scheme}://{address}"),
+    }
+}
+
+/// What the page needs beside the workspace.
+fn console_options(invocation: &Invocation, address: SocketAddr, is_encrypted: bool) -> ConsoleOptions {
+    let location = invocation.location.clone();
+    let examined = Invocation { location: location.clone(), policy: invocation.policy.clone(), json: true };
+    ConsoleOptions {
+        access: links(invocation),
+        location,
+        doctor: Arc::new(move || doctor::report(&examined).map_err(|error| format!("{error:#}"))),
+        port: address.port(),
+        is_encrypted,
     }
 }
 

@@ -1,0 +1,196 @@
+//! What happens in the workspace, live: one task reads the record, the approval queue and the processes, however many
+//! pages follow. It runs while somebody follows. The last items are kept, so that a client that was disconnected goes on
+//! where it was.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use toolgate_contract::{EventPayload, ProcessHandle};
+use toolgate_journal::{Follower, list_runs};
+use toolgate_workspace::LiveEventReceiver;
+
+use crate::event_summary::summarize;
+use crate::server_state::ServerState;
+
+/// How often the runs at work are read.
+const READ_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How often new runs, the queue and the processes are looked for.
+const LOOK_INTERVAL: Duration = Duration::from_millis(300);
+
+/// How many items are kept for those who come back.
+const KEPT: usize = 4096;
+
+/// How many of the newest runs are watched for new events.
+const WATCHED_RUNS: usize = 100;
+
+/// One item.
+pub(crate) struct FeedItem {
+    pub(crate) number: u64,
+    /// The run that it is about; none if it is about the workspace.
+    pub(crate) run: Option<String>,
+    pub(crate) json: String,
+}
+
+/// The items of the last while, and a signal that there are more.
+pub(crate) struct LiveFeed {
+    /// Tells this server's items from those of one before it.
+    pub(crate) epoch: String,
+    items: Mutex<VecDeque<Arc<FeedItem>>>,
+    last: watch::Sender<u64>,
+    is_running: Mutex<bool>,
+}
+
+impl LiveFeed {
+    pub(crate) fn new(epoch: String) -> Self {
+        let last = watch::Sender::new(0);
+        Self { epoch, items: Mutex::default(), last, is_running: Mutex::new(false) }
+    }
+
+    /// Follows from now on; the task that reads is started if it doesn't run.
+    pub(crate) fn follow(self: &Arc<Self>, state: &Arc<ServerState>) -> watch::Receiver<u64> {
+        let receiver = self.last.subscribe();
+        let mut is_running = self.is_running.lock();
+        if !*is_running {
+            *is_running = true;
+            tokio::spawn(read_on(Arc::clone(self), Arc::downgrade(state)));
+        }
+        receiver
+    }
+
+    /// The items after a number; none if some of them are gone.
+    pub(crate) fn after(&self, number: u64) -> Option<Vec<Arc<FeedItem>>> {
+        let items = self.items.lock();
+        let first = items.front().map_or(number + 1, |item| item.number);
+        (first <= number + 1).then(|| items.iter().filter(|item| item.number > number).cloned().collect())
+    }
+
+    /// The number of the last item.
+    pub(crate) fn last(&self) -> u64 {
+        *self.last.borrow()
+    }
+
+    fn push(&self, run: Option<String>, value: &Value) {
+        let mut items = self.items.lock();
+        let number = *self.last.borrow() + 1;
+        items.push_back(Arc::new(FeedItem { number, run, json: value.to_string() }));
+        if items.len() > KEPT {
+            items.pop_front();
+        }
+        drop(items);
+        self.last.send_replace(number);
+    }
+}
+
+/// Reads until nobody follows any more.
+async fn read_on(feed: Arc<LiveFeed>, state: Weak<ServerState>) {
+    let Some(live) = state.upgrade().map(|state| state.workspace.live.of_all_runs()) else { return };
+    let mut reader = Some(FeedReader::new(live));
+    loop {
+        let Some(state) = state.upgrade().filter(|state| !state.closed.is_cancelled()) else { break };
+        {
+            let mut is_running = feed.is_running.lock();
+            if feed.last.receiver_count() == 0 {
+                *is_running = false;
+                return;
+            }
+        }
+        let (feed, mut taken) = (Arc::clone(&feed), reader.take());
+        let read = tokio::task::spawn_blocking(move || {
+            if let Some(reader) = &mut taken {
+                reader.read(&feed, &state);
+            }
+            taken
+        });
+        reader = read.await.ok().flatten();
+        if reader.is_none() {
+            break;
+        }
+        tokio::time::sleep(READ_INTERVAL).await;
+    }
+    *feed.is_running.lock() = false;
+}
+
+/// What has been read so far.
+struct FeedReader {
+    live: LiveEventReceiver,
+    runs: BTreeMap<String, WatchedRun>,
+    waiting: BTreeMap<String, String>,
+    processes: BTreeSet<String>,
+    looked: Option<Instant>,
+}
+
+/// A run that is watched.
+struct WatchedRun {
+    follower: Option<Follower>,
+    has_ended: bool,
+}
+
+impl FeedReader {
+    fn new(live: LiveEventReceiver) -> Self {
+        Self { live, runs: BTreeMap::new(), waiting: BTreeMap::new(), processes: BTreeSet::new(), looked: None }
+    }
+
+    fn read(&mut self, feed: &LiveFeed, state: &ServerState) {
+        if self.looked.is_none_or(|looked| looked.elapsed() >= LOOK_INTERVAL) {
+            self.find_runs(state);
+            self.look_at_queue(feed, state);
+            self.look_at_processes(feed, state);
+            self.looked = Some(Instant::now());
+        }
+        for event in self.live.since() {
+            feed.push(Some(event.run.clone()), &summarize(&event, None));
+        }
+        for (run, watched) in &mut self.runs {
+            let Some(follower) = watched.follower.as_mut().filter(|_| !watched.has_ended) else { continue };
+            for recorded in follower.more().unwrap_or_default() {
+                watched.has_ended |= matches!(recorded.event.payload, EventPayload::RunEnded);
+                feed.push(Some(run.clone()), &summarize(&recorded.event, Some(recorded.seq)));
+            }
+        }
+    }
+
+    /// Runs that begin later are read from their beginning, those that are there from their end.
+    fn find_runs(&mut self, state: &ServerState) {
+        let mut names = list_runs(state.workspace.state.path()).unwrap_or_default();
+        let newest = names.split_off(names.len().saturating_sub(WATCHED_RUNS));
+        let is_first_look = self.looked.is_none();
+        self.runs.retain(|run, _| newest.contains(run));
+        for run in newest {
+            if self.runs.contains_key(&run) {
+                continue;
+            }
+            let Ok(directory) = state.workspace.state.run_dir(&run) else { continue };
+            let follower = match is_first_look {
+                true => Follower::at_end(&directory),
+                false => Follower::open(&directory, 0),
+            };
+            self.runs.insert(run, WatchedRun { follower: follower.ok(), has_ended: false });
+        }
+    }
+
+    fn look_at_queue(&mut self, feed: &LiveFeed, state: &ServerState) {
+        let now = state.workspace.clock.now();
+        let asks = state.workspace.approvals.as_ref().and_then(|queue| queue.approvals.asks(now).ok());
+        let waiting: BTreeMap<String, String> = asks.into_iter().flatten().map(|ask| (ask.id, ask.run)).collect();
+        let appeared = waiting.iter().filter(|(id, _)| !self.waiting.contains_key(*id)).map(|it| (it, "queue.added"));
+        let gone = self.waiting.iter().filter(|(id, _)| !waiting.contains_key(*id)).map(|it| (it, "queue.removed"));
+        for ((id, run), kind) in appeared.chain(gone) {
+            feed.push(Some(run.clone()), &json!({ "kind": kind, "id": id, "run": run }));
+        }
+        self.waiting = waiting;
+    }
+
+    fn look_at_processes(&mut self, feed: &LiveFeed, state: &ServerState) {
+        let running = state.workspace.gate.registries().running();
+        let running: BTreeSet<String> = running.iter().map(|process| process.facts().id.clone()).collect();
+        if running != self.processes {
+            feed.push(None, &json!({ "kind": "processes.changed", "running": running.len() }));
+            self.processes = running;
+        }
+    }
+}

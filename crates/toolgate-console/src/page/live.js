@@ -1,0 +1,190 @@
+// What happens, live: one stream for the whole page. It resumes where it was, and says when it can't.
+import { signal, batch } from "./core.js";
+import { get, loadSession, signedIn } from "./api.js";
+
+/** "connecting", "live" or "lost". */
+export const connection = signal("connecting");
+/** Grows whenever lists have to be loaded again. */
+export const generation = signal(0);
+/** Requests that wait for a person. */
+export const approvals = signal([]);
+export const questions = signal([]);
+/** How requests ended that were shown here: by call. */
+export const answered = signal({});
+/** Running calls by id: {run, call, tool, text, since, output}. */
+export const running = signal({});
+/** Counts of what happened, by kind of thing, so that views know when to load again. */
+export const ticks = signal({ runs: 0, changes: 0, processes: 0, queue: 0 });
+
+const listeners = new Set();
+const OUTPUT_KEPT = 16_000;
+
+/** Calls back for each batch of live items; returns how to stop. */
+export function listen(callback) {
+  listeners.add(callback);
+  return () => listeners.delete(callback);
+}
+
+let source = null;
+let queued = [];
+let isScheduled = false;
+let retry = 0;
+
+function tick(...names) {
+  const next = { ...ticks.value };
+  for (const name of names) next[name] += 1;
+  ticks.value = next;
+}
+
+export async function loadQueue() {
+  try {
+    const [asked, open] = await Promise.all([get("/v1/approvals"), get("/v1/questions")]);
+    batch(() => {
+      // New ones are added below, so that what somebody reads stays where it is.
+      const known = new Map(approvals.value.map((it, index) => [it.id, index]));
+      const order = (a, b) => (known.get(a.id) ?? Infinity) - (known.get(b.id) ?? Infinity) || (a.asked < b.asked ? -1 : 1);
+      approvals.value = [...asked.approvals].sort(order);
+      questions.value = open.questions;
+    });
+  } catch {
+    // The connection's state says so already.
+  }
+}
+
+function take(items) {
+  const calls = { ...running.value };
+  const ends = { ...answered.value };
+  const changed = new Set();
+  for (const item of items) {
+    const known = calls[item.call];
+    switch (item.kind) {
+      case "tool_call.started":
+        calls[item.call] = { run: item.run, call: item.call, tool: item.tool, text: item.text, since: item.time, output: known?.output ?? "", turn: item.turn };
+        changed.add("runs");
+        break;
+      case "approval_required":
+        calls[item.call] = { ...(known ?? { run: item.run, call: item.call, text: item.text, since: item.time, output: "" }), tool: item.tool, waiting: true };
+        break;
+      case "question_asked":
+        if (known) calls[item.call] = { ...known, waiting: true };
+        break;
+      case "approval_granted":
+      case "approval_denied":
+      case "question_answered":
+        ends[item.call] = { kind: item.kind, by: item.by, scope: item.scope, text: item.text, time: item.time };
+        if (known) calls[item.call] = { ...known, waiting: false };
+        break;
+      case "tool_call.completed":
+      case "tool_call.failed":
+        delete calls[item.call];
+        changed.add("runs");
+        if (item.changed) changed.add("changes");
+        break;
+      case "files.changing":
+        changed.add("changes");
+        break;
+      case "process.output":
+        if (item.call && known) calls[item.call] = { ...known, output: (known.output + item.text).slice(-OUTPUT_KEPT) };
+        break;
+      case "queue.added":
+      case "queue.removed":
+        changed.add("queue");
+        break;
+      case "processes.changed":
+      case "process.ended":
+        changed.add("processes");
+        break;
+      case "run.started":
+      case "run.ended":
+      case "agent.started":
+      case "agent.ended":
+        changed.add("runs");
+        if (item.kind === "run.ended") for (const [id, call] of Object.entries(calls)) if (call.run === item.run) delete calls[id];
+        break;
+    }
+  }
+  batch(() => {
+    running.value = calls;
+    answered.value = ends;
+    if (changed.size) tick(...changed);
+  });
+  for (const listener of listeners) listener(items);
+  if (changed.has("queue")) loadQueue();
+}
+
+function schedule(item) {
+  queued.push(item);
+  if (isScheduled) return;
+  isScheduled = true;
+  setTimeout(() => {
+    isScheduled = false;
+    const items = queued;
+    queued = [];
+    take(items);
+  }, 60);
+}
+
+/** What is at work now, from the record: the stream only tells what happens from now on. */
+async function loadRunning() {
+  try {
+    const { runs } = await get("/v1/runs?limit=30");
+    const open = runs.filter((run) => !run.ended);
+    const found = {};
+    for (const run of open.slice(0, 12)) {
+      const { rows } = await get(`/v1/runs/${encodeURIComponent(run.id)}/outline?filter=running&limit=50`);
+      for (const row of rows) {
+        found[row.id] = { run: run.id, call: row.id, tool: row.name, text: row.text, since: row.started, waiting: row.status === "waiting", output: running.value[row.id]?.output ?? "" };
+      }
+    }
+    running.value = found;
+  } catch {
+    // The connection's state says so already.
+  }
+}
+
+export function connect() {
+  if (source) return;
+  connection.value = "connecting";
+  source = new EventSource("/v1/live");
+  source.addEventListener("open", () => {
+    retry = 0;
+    connection.value = "live";
+  });
+  source.addEventListener("live", (event) => schedule(JSON.parse(event.data)));
+  source.addEventListener("reset", () => {
+    generation.value += 1;
+    tick("runs", "changes", "processes", "queue");
+    loadQueue();
+    loadRunning();
+  });
+  source.addEventListener("error", () => {
+    connection.value = "lost";
+    if (source?.readyState !== EventSource.CLOSED) return;
+    // Refused: signed out, or the server is starting. Otherwise the browser itself tries again.
+    disconnect();
+    const wait = Math.min(5000, 300 * 2 ** retry++);
+    setTimeout(async () => {
+      try {
+        await loadSession();
+      } catch {
+        // It isn't there yet.
+      }
+      if (signedIn.value !== null) connect();
+    }, wait);
+  });
+}
+
+export function disconnect() {
+  source?.close();
+  source = null;
+  connection.value = "lost";
+}
+
+/** A hidden page gives its connection back after a while: browsers allow few to one server. */
+let hiddenTimer = 0;
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(hiddenTimer);
+  const wantsNotices = localStorage.getItem("toolgate.notices") === "on";
+  if (document.hidden && !wantsNotices) hiddenTimer = setTimeout(disconnect, 60_000);
+  else if (!document.hidden && !source && signedIn.value) connect();
+});

@@ -1,0 +1,37 @@
+// The inbox: tasks for workers (`toolgate work`), and their answers.
+import { html, useEffect, useState } from "./core.js";
+import { get, post } from "./api.js";
+import { ticks } from "./live.js";
+import { Ago, Empty, Failure, Heading, Loading, note, noteError, RunLink, useLoaded, useNow } from "./parts.js";
+import { shortId } from "./format.js";
+
+export function InboxView() {
+  const now = useNow(5000);
+  const [task, setTask] = useState("");
+  const [polled, setPolled] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => setPolled((count) => count + 1), 3000);
+    return () => clearInterval(timer);
+  }, []);
+  const loaded = useLoaded(() => get("/v1/inbox?all=true&limit=200"), [ticks.value.runs, polled]);
+  const add = async (event) => {
+    event.preventDefault();
+    try {
+      await post("/v1/inbox", { task });
+      setTask("");
+      note("Added. A worker takes it as soon as one is free.");
+      loaded.again();
+    } catch (error) {
+      noteError(error);
+    }
+  };
+  const list = [...(loaded.value?.tasks ?? [])].reverse();
+  return html`<${Heading} title="Inbox" note="Tasks for workers: toolgate work" />
+    <form class="form" onSubmit=${add}><label for="task">A new task</label><textarea id="task" rows="3" value=${task} onInput=${(event) => setTask(event.target.value)}></textarea><p><button type="submit" class="primary" disabled=${!task.trim()}>Add</button></p></form>
+    <${Failure} error=${loaded.error} again=${loaded.again} />
+    ${!loaded.value && !loaded.error && html`<${Loading} />`}
+    ${loaded.value && list.length === 0 && html`<${Empty}>No task yet.<//>`}
+    ${list.map((it) => html`<article class="card" key=${it.id}><header><h2>${it.task}</h2><span class="badge state-${it.state}">${String(it.state).replaceAll("_", " ")}</span></header>
+      <p class="muted"><${Ago} at=${it.added ?? it.created} now=${now} />${it.worker ? ` · ${it.worker}` : ""}${it.run && html` · <${RunLink} run=${it.run}>${shortId(it.run)}<//>`}</p>
+      ${it.answer && html`<p class="pre">${typeof it.answer === "string" ? it.answer : JSON.stringify(it.answer)}</p>`}</article>`)}`;
+}

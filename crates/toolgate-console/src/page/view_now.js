@@ -1,0 +1,39 @@
+// Now: what waits for the person, what is at work with its output as it comes, and the last runs.
+import { html } from "./core.js";
+import { get } from "./api.js";
+import { approvals, questions, running, ticks } from "./live.js";
+import { CallLink, Empty, Failure, Heading, Output, RunLink, Status, useLoaded, useNow } from "./parts.js";
+import { duration, shortId } from "./format.js";
+import { WaitingCards } from "./view_approvals.js";
+import { RunRowLine } from "./view_runs.js";
+import { to } from "./router.js";
+
+function RunningCall({ call, now }) {
+  return html`<article class="card running" aria-label=${`Running: ${call.tool}`}>
+    <header>
+      <h3><${Status} is=${call.waiting ? "waiting" : "running"} /> <${CallLink} run=${call.run} call=${call.call}><span class="tool">${call.tool || "call"}</span><//> <span class="call-text">${call.text}</span></h3>
+      <span class="muted">${duration(now - new Date(call.since).getTime())} · <${RunLink} run=${call.run}>${shortId(call.run)}<//></span>
+    </header>
+    ${call.output && html`<${Output} text=${call.output} label=${`Output of ${call.tool}`} />`}
+  </article>`;
+}
+
+export function NowView() {
+  const now = useNow();
+  const calls = Object.values(running.value);
+  const waits = approvals.value.length + questions.value.length;
+  const runs = useLoaded(() => get("/v1/runs?limit=8"), [ticks.value.runs]);
+  return html`<${Heading} title="Now" />
+    ${waits > 0 && html`<section aria-labelledby="waits"><h2 id="waits" class="section">Waits for you <span class="count">${waits}</span></h2><${WaitingCards} /></section>`}
+    <section aria-labelledby="at-work">
+      <h2 id="at-work" class="section">At work <span class="count">${calls.length}</span></h2>
+      ${calls.length === 0 && html`<${Empty}>No call runs at the moment.<//>`}
+      ${calls.slice(0, 20).map((call) => html`<${RunningCall} key=${call.call} call=${call} now=${now} />`)}
+    </section>
+    <section aria-labelledby="last-runs">
+      <h2 id="last-runs" class="section">Last runs <a class="more" href=${to(["runs"])}>all</a></h2>
+      <${Failure} error=${runs.error} again=${runs.again} />
+      <div class="table">${runs.value?.runs.map((run) => html`<${RunRowLine} key=${run.id} run=${run} now=${now} />`)}</div>
+      ${runs.value?.runs.length === 0 && html`<${Empty}>No run yet. <code>toolgate demo</code> shows one.<//>`}
+    </section>`;
+}

@@ -1,0 +1,331 @@
+// The console in a real browser, against a real server: `node console.mjs PROGRAM`.
+import { createServer } from "node:http";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { World, check, until } from "./world.mjs";
+
+const [program] = process.argv.slice(2);
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const EVIL = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>\u202e"'\`\${alert(1)}`;
+
+const card = (page, text) => page.locator(".card.approval", { hasText: text });
+
+async function approves_with_the_diff_that_was_shown(world) {
+  const page = await world.page();
+  const agent = await world.session("approve");
+  const pending = agent.call("edit", { path: "notes.md", find: "two", replace: "TWO" });
+  await page.goto(`${world.url}/#/approvals`);
+  const ask = card(page, "notes.md");
+  await ask.locator("tr.d-removed", { hasText: "two" }).waitFor();
+  await ask.locator("tr.d-added", { hasText: "TWO" }).waitFor();
+  const once = ask.getByRole("button", { name: /Approve: once/ });
+  await once.focus();
+  await page.keyboard.press("Enter");
+  await page.waitForTimeout(900);
+  check((await world.api("GET", "/v1/approvals")).json.approvals.length === 1, "Enter alone approved");
+  await once.click();
+  const reply = await pending;
+  check(reply.ok, `the call failed: ${JSON.stringify(reply.error)}`);
+  check(world.read("notes.md").includes("TWO"), "the file wasn't changed");
+  await ask.waitFor({ state: "detached" });
+  await page.getByText("ada (http)").first().waitFor();
+  await page.context().close();
+}
+
+async function a_request_that_moves_cannot_be_approved(world) {
+  const page = await world.page();
+  const agent = await world.session("moving");
+  const pending = agent.call("edit", { path: "notes.md", find: "one", replace: "ONE" });
+  await page.goto(`${world.url}/#/approvals`);
+  const ask = card(page, "notes.md");
+  const once = ask.getByRole("button", { name: /Approve: once/ });
+  await until("it is still", () => once.isEnabled());
+  await page.evaluate(() => document.querySelector("main").prepend(Object.assign(document.createElement("p"), { textContent: "pushes all rows down" })));
+  await until("it notices that it moved", () => once.isDisabled(), 2000);
+  await page.keyboard.press("1");
+  check((await world.api("GET", "/v1/approvals")).json.approvals.length === 1, "a key approved a row that had just moved");
+  const other = (await world.api("GET", "/v1/approvals")).json.approvals[0];
+  const forged = await page.evaluate(
+    ([id]) => fetch(`/v1/approvals/${id}`, { method: "POST", headers: { "Content-Type": "application/json", "X-Toolgate-Console": "1" }, body: JSON.stringify({ answer: "approve", hash: "0".repeat(64) }) }).then((it) => it.status),
+    [other.id],
+  );
+  check(forged === 409, `another request's hash was accepted: ${forged}`);
+  await until("it is still again", () => once.isEnabled());
+  await page.keyboard.press("1");
+  check((await pending).ok, "the key didn't approve");
+  await page.context().close();
+}
+
+async function denies_with_words_and_two_browsers_agree(world) {
+  const [one, other] = [await world.page(), await world.page()];
+  const agent = await world.session("deny");
+  const pending = agent.call("edit", { path: "src/main.rs", find: "hello", replace: "bye" });
+  for (const page of [one, other]) {
+    await page.goto(`${world.url}/#/approvals`);
+    await card(page, "src/main.rs").waitFor();
+  }
+  await one.keyboard.press("d");
+  await one.getByLabel(/Why\?/).fill("keep the greeting");
+  await one.getByRole("button", { name: "Deny", exact: true }).click();
+  const reply = await pending;
+  check(reply.error.code === "approval_denied" && reply.error.message.includes("keep the greeting"), "the words didn't arrive");
+  await card(other, "src/main.rs").waitFor({ state: "detached" });
+  await other.getByText("keep the greeting").waitFor();
+  await Promise.all([one.context().close(), other.context().close()]);
+}
+
+async function answers_a_question(world) {
+  const page = await world.page();
+  const agent = await world.session("question");
+  const pending = agent.call("ask", { question: "Which colour?", choices: [{ label: "Red" }, { label: "Blue" }] });
+  await page.locator(".card.question", { hasText: "Which colour?" }).waitFor();
+  await page.getByRole("button", { name: "Blue" }).click();
+  const reply = await pending;
+  check(JSON.stringify(reply.payload).includes("Blue"), `answered with ${JSON.stringify(reply)}`);
+  await page.context().close();
+}
+
+async function follows_a_command_live_and_undoes_a_call(world) {
+  const page = await world.page();
+  const agent = await world.session("live");
+  const pending = agent.call("shell", { command: "for i in 1 2 3 4 5 6 7 8; do echo line-$i; sleep 0.3; done; echo made > made.txt" });
+  await page.locator(".card.running .output", { hasText: "line-2" }).waitFor();
+  check((await pending).ok, "the command failed");
+  await page.goto(`${world.url}/#/run/${agent.run}`);
+  await page.locator(".wrow", { hasText: "line-$i" }).click();
+  await page.locator(".call").getByText("made.txt").first().waitFor();
+  check(world.read("made.txt") === "made\n", "it isn't there");
+  await page.getByRole("button", { name: "Undo this call" }).click();
+  await page.getByRole("button", { name: "Yes" }).click();
+  await page.getByText("Undone.").waitFor();
+  check(!readdirSync(world.workspace).includes("made.txt"), "it is still there");
+  await page.context().close();
+}
+
+async function releases_from_quarantine(world) {
+  const page = await world.page();
+  const agent = await world.session("quarantine");
+  world.write("make.sh", "mkdir -p .vscode && printf '{}' > .vscode/tasks.json\n");
+  const reply = await agent.call("shell", { command: "sh make.sh" });
+  check(reply.ok, JSON.stringify(reply.error));
+  await page.goto(`${world.url}/#/quarantine`);
+  const held = page.locator(".card.quarantined", { hasText: "tasks.json" });
+  await held.waitFor();
+  await held.getByRole("button", { name: "Release" }).click();
+  await held.getByRole("button", { name: "Yes" }).click();
+  await held.waitFor({ state: "detached" });
+  check(world.read(".vscode/tasks.json") === "{}", "it wasn't written");
+  await page.context().close();
+}
+
+async function tries_and_replays_a_policy(world) {
+  const page = await world.page();
+  await page.goto(`${world.url}/#/policy?tab=try`);
+  await page.getByLabel("Command line").fill("cat .env");
+  await page.getByRole("button", { name: "Judge it" }).click();
+  await page.locator(".why-head .badge.deny").waitFor();
+  await page.goto(`${world.url}/#/policy?tab=replay`);
+  await page.getByLabel(/Draft/).fill('preset = "read-only"\n');
+  await page.getByRole("button", { name: "Replay past runs" }).click();
+  await page.locator(".differences li").first().waitFor();
+  check((await page.locator(".differences").innerText()).includes("edit"), "the edits would be decided as before");
+  await page.context().close();
+}
+
+async function types_into_a_terminal_and_stops_it(world) {
+  const page = await world.page();
+  const agent = await world.session("terminal");
+  await agent.call("shell", { command: "bash --norc", tty: true, background: true });
+  await page.goto(`${world.url}/#/processes`);
+  await page.locator(".list-row", { hasText: "bash --norc" }).click();
+  const screen = page.locator(".screen");
+  await screen.focus();
+  await page.keyboard.type("echo typed-$((40+2))\n");
+  await screen.getByText("typed-42").waitFor();
+  await page.keyboard.press("Control+]");
+  await page.getByRole("button", { name: "Kill" }).click();
+  await page.getByRole("button", { name: "Yes" }).click();
+  await page.getByText("No process of this server runs.").waitFor();
+  await page.context().close();
+}
+
+async function comes_back_after_a_cut_and_a_restart(world) {
+  const page = await world.page();
+  await page.context().setOffline(true);
+  await page.evaluate(() => fetch("/health").catch(() => {}));
+  const agent = await world.session("cut");
+  const reply = agent.call("read", { path: "notes.md" });
+  await reply;
+  await page.context().setOffline(false);
+  await world.stop();
+  await page.locator(".connection.lost").waitFor();
+  await world.start();
+  await page.locator(".connection.live").waitFor({ timeout: 20_000 });
+  await page.goto(`${world.url}/#/runs`);
+  const again = await world.session("after-restart");
+  await again.call("read", { path: "notes.md" });
+  await page.locator(".run-row", { hasText: "after-restart" }).waitFor();
+  await page.context().close();
+}
+
+async function signs_out_and_expires(world) {
+  const page = await world.page();
+  const sessions = join(world.home, ".local/state/toolgate/console/sessions");
+  for (const name of readdirSync(sessions)) {
+    const ticket = JSON.parse(readFileSync(join(sessions, name), "utf8"));
+    writeFileSync(join(sessions, name), JSON.stringify({ ...ticket, expires: "2020-01-01T00:00:00Z" }), { mode: 0o600 });
+  }
+  await page.goto(`${world.url}/#/doctor`);
+  await page.getByText("Nobody is signed in").waitFor();
+  await page.context().close();
+  const other = await world.page();
+  await other.locator(".who summary").click();
+  await other.getByRole("button", { name: "Sign out" }).click();
+  await other.getByText("Nobody is signed in").waitFor();
+  check((await other.context().cookies()).length === 0, "the cookie is still there");
+  await other.context().close();
+}
+
+async function attacks_on_sign_in(world) {
+  const link = world.link();
+  const page = await world.page();
+  const [cookie] = await page.context().cookies();
+  check(cookie.httpOnly && cookie.sameSite === "Strict" && cookie.name.endsWith(`-${world.port}`), JSON.stringify(cookie));
+  check(!page.url().includes("once"), "the link stayed in the address");
+  await page.context().close();
+  const stranger = await (await world.browser.newContext()).newPage();
+  await stranger.goto(link);
+  await stranger.getByRole("heading", { name: "Now", exact: true }).waitFor();
+  for (const used of [link, `${world.url}/#once=tgt_${"0".repeat(64)}`]) {
+    const late = await (await world.browser.newContext()).newPage();
+    await late.goto(used);
+    await late.getByText(/was used already/).waitFor();
+    await late.context().close();
+  }
+  await stranger.context().close();
+}
+
+/** Every route that changes something, as the document of the API lists them. */
+async function attacks_from_other_pages(world) {
+  const page = await world.page();
+  const document = (await world.api("GET", "/openapi.json")).json;
+  const [cookie] = await page.context().cookies();
+  const send = (method, path, headers) => fetch(world.url + path, { method, headers: { Cookie: `${cookie.name}=${cookie.value}`, "Content-Type": "application/json", ...headers }, body: method === "POST" ? "{}" : undefined });
+  let tried = 0;
+  for (const [path, methods] of Object.entries(document.paths)) {
+    for (const method of Object.keys(methods).filter((name) => name !== "get").map((name) => name.toUpperCase())) {
+      const target = path.replace("{id}", "x").replace("{call}", "y");
+      for (const headers of [{}, { "X-Toolgate-Console": "1" }, { Origin: world.url }, { Origin: "http://evil.example", "X-Toolgate-Console": "1" }, { Origin: "null", "X-Toolgate-Console": "1" }]) {
+        const { status } = await send(method, target, headers);
+        check(status === 403, `${method} ${path} with ${JSON.stringify(headers)} answered ${status}`);
+        tried += 1;
+      }
+    }
+  }
+  check(tried >= 80, `only ${tried} were tried`);
+  check((await send("GET", "/v1/runs", { Origin: "http://evil.example" })).status === 403, "another origin read");
+  // `fetch` doesn't let a program name another host, so this goes by hand.
+  const { request } = await import("node:http");
+  const rebound = await new Promise((done) => request(`${world.url}/v1/runs`, { headers: { Host: `evil.example:${world.port}`, Cookie: `${cookie.name}=${cookie.value}` } }, (answer) => done(answer.statusCode)).end());
+  check(rebound === 421, `a rebound name was served: ${rebound}`);
+
+  // A page of another origin, in the very browser that is signed in.
+  const evil = createServer((_, answer) => {
+    answer.setHeader("Content-Type", "text/html");
+    answer.end(`<iframe src="${world.url}/"></iframe><form id=f method=post enctype="text/plain" action="${world.url}/v1/undo"><input name='{"a' value='"}'></form>`);
+  });
+  await new Promise((done) => evil.listen(0, "127.0.0.1", done));
+  const other = await page.context().newPage();
+  await other.goto(`http://localhost:${evil.address().port}/`);
+  const read = await other.evaluate((url) => fetch(`${url}/v1/runs`, { credentials: "include" }).then(() => "read", () => "refused"), world.url);
+  check(read === "refused", "another origin read through the browser");
+  const framed = await until("the frame is there", () => other.frames().find((frame) => frame !== other.mainFrame()));
+  await other.waitForTimeout(500);
+  check(!(await framed.content().catch(() => "")).includes("app"), "the page let itself be framed");
+  await other.evaluate(() => document.getElementById("f").submit());
+  await other.waitForURL(`${world.url}/v1/undo`);
+  await until("the form of another page is refused", async () => (await other.content().catch(() => "")).includes("cross_origin"));
+  evil.close();
+  await page.context().close();
+}
+
+async function nothing_that_models_and_files_say_runs(world) {
+  const name = "evil <img src=x onerror=document.title='owned'>.txt";
+  world.write(name, `${EVIL}\nsecond\n`);
+  const agent = await world.session("evil");
+  await agent.call(EVIL, { path: EVIL });
+  await agent.call("read", { path: name });
+  await agent.call("shell", { command: `printf '%s' '<script>document.title="owned"</script>'; printf '\\033]0;owned\\007' # ${EVIL.replaceAll("'", "")}` });
+  await agent.call("write", { path: "made <b>.html", content: EVIL });
+  await agent.call("display", { content: EVIL, title: EVIL, level: "warning" });
+  agent.call("edit", { path: name, find: "second", replace: EVIL });
+  agent.call("ask", { question: EVIL, choices: [{ label: EVIL.slice(0, 60), description: EVIL }] });
+  await world.api("POST", "/v1/inbox", { task: EVIL });
+  const page = await world.page();
+  const rows = (await world.api("GET", `/v1/runs/${agent.run}/outline?limit=100`)).json.rows;
+  const places = ["#/now", "#/approvals", "#/runs", `#/run/${agent.run}`, `#/changes?run=${agent.run}`, "#/quarantine", "#/inbox", "#/tools", `#/search?q=${encodeURIComponent("<img")}`, `#/${encodeURIComponent(EVIL)}`, ...rows.map((row) => `#/run/${agent.run}/call/${encodeURIComponent(row.id)}`)];
+  for (const place of places) {
+    await page.goto(`${world.url}/${place}`);
+    await page.waitForTimeout(250);
+    check(!(await page.title()).includes("owned"), `a script ran at ${place}`);
+    check((await page.locator("#app img, #app script").count()) === 0, `markup was made at ${place}`);
+  }
+  await page.context().close();
+  await world.api("DELETE", "/v1/sessions/evil");
+}
+
+async function is_accessible(world) {
+  const agent = await world.session("accessible");
+  await agent.call("shell", { command: "ls" });
+  agent.call("edit", { path: "src/main.rs", find: "hello", replace: "hi" });
+  const views = ["now", "approvals", "runs", `run/${agent.run}`, "changes", "quarantine", "processes", "policy", "policy?tab=try", "policy?tab=replay", "grants", "tools", "inbox", "doctor", "search?q=ls"];
+  const row = (await world.api("GET", `/v1/runs/${agent.run}/outline`)).json.rows[0];
+  views.push(`run/${agent.run}/call/${row.id}`);
+  for (const options of [{ colorScheme: "dark" }, { colorScheme: "light" }, { colorScheme: "light", viewport: { width: 375, height: 780 } }]) {
+    const page = await world.page(options);
+    // Narrow, the parts are the same; some views are enough.
+    for (const view of options.viewport ? views.filter((_, index) => index % 3 === 0) : views) {
+      await page.goto(`${world.url}/#/${view}`);
+      await page.waitForTimeout(view === "doctor" ? 1500 : 350);
+      await page.evaluate(axe);
+      const found = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }));
+      const words = found.violations.map((it) => `${it.id}: ${it.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(" | ")}`);
+      check(!words.length, `${view} ${JSON.stringify(options)}:\n${words.join("\n")}`);
+      const isWide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth + 1);
+      check(!isWide, `${view} is wider than ${JSON.stringify(options.viewport)}`);
+    }
+    await page.context().close();
+  }
+  await world.api("DELETE", "/v1/sessions/accessible");
+}
+
+const TESTS = [
+  approves_with_the_diff_that_was_shown, a_request_that_moves_cannot_be_approved, denies_with_words_and_two_browsers_agree, answers_a_question,
+  follows_a_command_live_and_undoes_a_call, releases_from_quarantine, tries_and_replays_a_policy, types_into_a_terminal_and_stops_it,
+  attacks_on_sign_in, attacks_from_other_pages, nothing_that_models_and_files_say_runs, is_accessible, comes_back_after_a_cut_and_a_restart, signs_out_and_expires,
+];
+
+const chosen = TESTS.filter((it) => it.name.includes(process.argv[3] ?? ""));
+const world = new World(program);
+let failed = 0;
+try {
+  await world.start();
+  await world.launch();
+  for (const test of chosen) {
+    const began = Date.now();
+    try {
+      await test(world);
+      check(!world.faults.length, `the page reported: ${world.faults.join("; ")}`);
+      console.log(`ok   ${test.name} (${((Date.now() - began) / 1000).toFixed(1)} s)`);
+    } catch (error) {
+      failed += 1;
+      console.log(`FAIL ${test.name}: ${error.message}`);
+    }
+    world.faults = [];
+  }
+} finally {
+  await world.close();
+}
+console.log(`${chosen.length - failed} passed, ${failed} failed`);
+process.exit(failed ? 1 : 0);
