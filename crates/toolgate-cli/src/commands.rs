@@ -31,6 +31,7 @@ mod serve;
 mod tools;
 mod trust;
 mod undo;
+mod watch;
 mod work;
 
 use std::path::PathBuf;
@@ -75,6 +76,7 @@ Examples:
   toolgate serve                                   the console, and the tools over HTTP, on loopback
   toolgate console                                 a link to the console of a server that runs
   toolgate approvals                               answer what waits for approval, from any front end
+  toolgate watch                                   follow this workspace on the terminal, and answer
   toolgate runs tree                               what the last run did
   toolgate replay                                  would it do the same again?
   toolgate inbox add \"tidy up\"                     queue a task for a worker
@@ -125,6 +127,7 @@ enum Verb {
     Policy(policy::PolicyArgs),
     Config(config::ConfigArgs),
     Approvals(approvals::ApprovalsArgs),
+    Watch(watch::WatchArgs),
     Runs(runs::RunsArgs),
     Replay(replay::ReplayArgs),
     Inbox(inbox::InboxArgs),
@@ -212,6 +215,7 @@ impl CommandLine {
             Verb::Policy(verb) => verb.run(&invocation()?),
             Verb::Config(verb) => verb.run(&invocation()?),
             Verb::Approvals(verb) => verb.run(&invocation()?),
+            Verb::Watch(verb) => verb.run(&invocation()?),
             Verb::Runs(verb) => verb.run(&invocation()?),
             Verb::Replay(verb) => verb.run(&invocation()?),
             Verb::Inbox(verb) => verb.run(&invocation()?),

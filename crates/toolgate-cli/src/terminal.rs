@@ -21,6 +21,7 @@ mod transcript;
 mod tree;
 mod tree_line;
 mod tty;
+mod watch_screen;
 mod wrap;
 
 use anstyle::{AnsiColor, Style};
@@ -51,6 +52,7 @@ pub(crate) use transcript::message as said;
 pub(crate) use tree::show_tree;
 pub(crate) use tree_line::TreeLine;
 pub(crate) use tty::{Keyboard, RawMode, TerminalInput, stdout_size};
+pub(crate) use watch_screen::{WatchScreen, prompt_line};
 pub(crate) use wrap::wrapped;
 
 pub(crate) const BOLD: Style = Style::new().bold();

@@ -50,6 +50,19 @@ fn what_waits_is_answered_one_letter_each() {
 }
 
 #[test]
+fn a_workspace_is_watched_and_answered_on_the_whole_terminal() {
+    let world = World::new();
+    let call = call_that_waits(&world);
+    // `n` asks for a reason, which the rest of the line is.
+    let script = ["wait Waits for you", "wait delete hello.txt", "type nkeep it", "wait answered", "type q"];
+    let said = on_a_terminal(&world, &script, &["watch"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let reply = end(call);
+    assert_eq!(reply["error"]["code"], "approval_denied", "{reply}");
+    assert!(reply["error"]["message"].as_str().unwrap().contains("keep it"), "{reply}");
+}
+
+#[test]
 fn a_no_is_told_to_the_model_with_its_reason() {
     let world = World::new();
     let call = call_that_waits(&world);
