@@ -88,6 +88,7 @@ fn a_run_becomes_a_row(store: &dyn EventStore) {
         calls: 3,
         failed: 1,
         task: None,
+        outcome: None,
     };
     assert_eq!(store.run(RUN).unwrap(), Some(expected));
 }
