@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::command_line::{CommandLine, target_directory};
+use crate::hooks;
 use crate::setup;
 use crate::skip::SkippedTest;
 
@@ -42,6 +43,7 @@ pub(crate) fn run() -> Result<Vec<SkippedTest>> {
         CommandLine::new("").words([shown(&runner), shown(&script), shown(&program), shown(&workspace)]).run()?;
     }
     conformance::run(&directory, &directory.join("worlds/conformance"))?;
+    hooks::run_short()?;
     Ok(Vec::new())
 }
 

@@ -16,6 +16,7 @@ mod differential;
 #[cfg(test)]
 mod documents;
 mod fuzz;
+mod hooks;
 mod house;
 mod oracle;
 mod schemathesis;
@@ -52,6 +53,8 @@ enum Chore {
     Differential(differential::DifferentialOptions),
     /// Record what the models of real clients are shown
     Dialects(dialects::DialectsOptions),
+    /// Try real clients with our hooks
+    Hooks(hooks::HooksOptions),
     /// Run a benchmark; without a name, list them
     Bench(bench::BenchOptions),
     /// Measure how easy the code is to find one's way in: crates, type names, functions, files
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Chore::Oracle(options) => oracle::run(&options),
         Chore::Differential(options) => differential::run(&options),
         Chore::Dialects(options) => dialects::run(&options),
+        Chore::Hooks(options) => hooks::run(&options),
         Chore::Bench(options) => bench::run(&options),
         Chore::House(options) => house::run(&options),
     };

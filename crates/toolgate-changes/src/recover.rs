@@ -37,6 +37,7 @@ impl ChangeLog {
             }
         }
         snapshots.clear()?;
+        self.catch_up_entrusted(selector.files.as_ref(), options)?;
         Ok(warnings)
     }
 

@@ -237,6 +237,7 @@ mod tests {
             approval: None,
             risk: None,
             justification: None,
+            hooked: None,
         }
     }
 

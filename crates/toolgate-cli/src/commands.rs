@@ -16,6 +16,7 @@ mod demo;
 mod dialects;
 mod doctor;
 mod help;
+mod hook;
 mod inbox;
 mod index;
 mod init;
@@ -32,6 +33,7 @@ mod tools;
 mod trust;
 mod undo;
 mod watch;
+mod with;
 mod work;
 
 use std::path::PathBuf;
@@ -134,6 +136,7 @@ enum Verb {
     Work(work::WorkArgs),
     Audit(audit::AuditArgs),
     Sandbox(sandbox::SandboxArgs),
+    With(with::WithArgs),
     Attach(attach::AttachArgs),
     Changes(changes::ChangesArgs),
     Undo(undo::UndoArgs),
@@ -141,6 +144,7 @@ enum Verb {
     Quarantine(quarantine::QuarantineArgs),
     Caches(caches::CachesArgs),
     Init(init::InitArgs),
+    Hook(hook::HookArgs),
     Trust(trust::TrustArgs),
     Doctor(doctor::DoctorArgs),
     Completions(completions::CompletionsArgs),
@@ -222,6 +226,7 @@ impl CommandLine {
             Verb::Work(verb) => verb.run(&invocation()?),
             Verb::Audit(verb) => verb.run(&invocation()?),
             Verb::Sandbox(verb) => verb.run(&invocation()?),
+            Verb::With(verb) => verb.run(&invocation()?),
             Verb::Attach(verb) => verb.run(&invocation()?),
             Verb::Changes(verb) => verb.run(&invocation()?),
             Verb::Undo(verb) => verb.run(&invocation()?),
@@ -229,6 +234,7 @@ impl CommandLine {
             Verb::Quarantine(verb) => verb.run(&invocation()?),
             Verb::Caches(verb) => verb.run(&invocation()?),
             Verb::Init(verb) => verb.run(&invocation()?),
+            Verb::Hook(verb) => verb.run(invocation()),
             Verb::Trust(verb) => verb.run(&invocation()?),
             Verb::Doctor(verb) => verb.run(&invocation()?),
             Verb::Completions(verb) => verb.run(),

@@ -40,10 +40,25 @@ pub struct Call {
     /// Why the model makes the call, for the person who may be asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub justification: Option<String>,
+    /// The client's own tool that the call stands for, where a hook of the client brought it. No caller can send this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hooked: Option<HookedTool>,
     /// Groups the calls of one task.
     pub trace_id: String,
     /// When the call was made.
     pub timestamp: Timestamp,
+}
+
+/// A tool of a client's own, as its hook names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookedTool {
+    /// The client.
+    pub client: String,
+    /// The tool, as the client's model knows it.
+    pub tool: String,
+    /// Whether the client executes the call itself, once it was judged here.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub client_executes: bool,
 }
 
 /// The wire format: fields that a caller may omit are optional here.
@@ -151,6 +166,7 @@ impl Call {
             args,
             requested_permissions: Vec::new(),
             justification: None,
+            hooked: None,
             trace_id: format!("trace_{id}"),
             timestamp: clock.now(),
         }
@@ -171,6 +187,7 @@ impl Call {
             version: wire.version,
             requested_permissions: wire.requested_permissions,
             justification: wire.justification,
+            hooked: None,
             trace_id: wire.trace_id.unwrap_or(fresh.trace_id),
             timestamp: wire.timestamp.unwrap_or(fresh.timestamp),
             name: fresh.name,

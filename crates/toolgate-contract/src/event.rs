@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    ArtifactRef, Change, Denial, Effect, Enforced, ErrorClass, FinishReason, FoldedDirectory, Message, Pids, Question,
-    Reply, ReplyArtifacts, Risk, Stream, TokenUsage, ToolError, Truncated, Verdict,
+    ArtifactRef, Change, Denial, Effect, Enforced, ErrorClass, FinishReason, FoldedDirectory, HookedTool, Message,
+    Pids, Question, Reply, ReplyArtifacts, Risk, Stream, TokenUsage, ToolError, Truncated, Verdict,
 };
 
 /// Something that happened, with its position in the tree agent → turn → call.
@@ -94,6 +94,9 @@ pub enum EventPayload {
         /// Why the model makes the call.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         justification: Option<String>,
+        /// The client's own tool that the call stands for, where a hook of the client brought it.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        hooked: Option<HookedTool>,
     },
     /// The sandbox stopped a call, and it runs once more with the missing rights. On disk before that.
     #[serde(rename = "tool_call.widened")]

@@ -48,7 +48,7 @@ mod workspace_path;
 pub use agent::{Agents, FinishReason, SubagentStatus, SubagentTask, TokenUsage};
 pub use artifacts::{ArtifactDraft, Artifacts};
 pub use blob::Blob;
-pub use call::{Call, MCP_READ, MCP_RESOURCES, TOOLS_FIND, TOOLS_USE};
+pub use call::{Call, HookedTool, MCP_READ, MCP_RESOURCES, TOOLS_FIND, TOOLS_USE};
 pub use change::{
     Change, Changes, DIRECTORY_MODE, FileAttributes, FileContent, FileEdit, FileOwner, FileState, LINK_MODE, PIPE_MODE,
     SeenVersion,

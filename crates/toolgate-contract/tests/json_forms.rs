@@ -207,6 +207,7 @@ fn every_event_reads_back_as_it_was_written() {
             approval: Some(ApprovalScope::Run),
             risk: Some(Risk::Low),
             justification: Some("to look".into()),
+            hooked: None,
         },
         EventPayload::CallCompleted(ending()),
         EventPayload::CallFailed { error: ToolError::not_found("a"), class: ErrorClass::ToolExec, ending: ending() },

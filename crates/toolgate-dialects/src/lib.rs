@@ -55,6 +55,7 @@ pub use memory::DialectMemory;
 pub use neutral::{NeutralAnswer, neutral_instructions, parse_neutral};
 pub use opencode::OPENCODE;
 pub use parameter::{ANY_INTEGER, ArgumentError, Arguments, Parameter, ParameterKind, schema};
+pub use shell::changed_directory;
 pub use skills::SKILLS;
 pub use tool_call::{MOST_ARGUMENT_BYTES, ToolCall, ToolCallKind, too_long};
 

@@ -13,7 +13,7 @@ pub(crate) fn seconds(milliseconds: i64) -> i64 {
 
 /// Where a command that succeeded leaves the shell, relative to the workspace: `Some` if it begins with a plain `cd`, and an error
 /// if that leads out of the workspace. What a `cd` further on does isn't followed: only running it would tell.
-pub(crate) fn changed_directory(command: &str, memory: &DialectMemory) -> Option<Result<String, ()>> {
+pub fn changed_directory(command: &str, memory: &DialectMemory) -> Option<Result<String, ()>> {
     let rest = command.trim().strip_prefix("cd ")?;
     let target = rest.split("&&").next()?.trim();
     let is_plain = !target.is_empty()

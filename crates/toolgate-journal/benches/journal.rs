@@ -93,6 +93,7 @@ fn started() -> Event {
         approval: None,
         risk: Some(Risk::Low),
         justification: None,
+        hooked: None,
     })
 }
 

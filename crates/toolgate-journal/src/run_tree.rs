@@ -6,8 +6,8 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde::Serialize;
 use toolgate_contract::{
-    ApprovalScope, Decision, ErrorCode, Event, EventPayload, FinishReason, Message, Risk, RuleName, RunFacts,
-    TokenUsage,
+    ApprovalScope, Decision, ErrorCode, Event, EventPayload, FinishReason, HookedTool, Message, Risk, RuleName,
+    RunFacts, TokenUsage,
 };
 
 use crate::{JournalError, read_events};
@@ -92,6 +92,9 @@ pub struct CallNode {
     pub trace_id: Option<String>,
     /// The tool.
     pub tool: String,
+    /// The client's own tool that the call stands for, where a hook of the client brought it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hooked: Option<HookedTool>,
     /// The tool's version.
     pub version: Option<String>,
     /// How much harm the tool can do.
@@ -325,8 +328,9 @@ impl TurnNode {
 impl CallNode {
     fn apply(&mut self, payload: &EventPayload, time: Timestamp) {
         match payload {
-            EventPayload::CallStarted { tool, version, verdict, approval, risk, .. } => {
+            EventPayload::CallStarted { tool, version, verdict, approval, risk, hooked, .. } => {
                 self.tool.clone_from(tool);
+                self.hooked.clone_from(hooked);
                 self.version.clone_from(version);
                 self.risk = *risk;
                 self.started = Some(time);

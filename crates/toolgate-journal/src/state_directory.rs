@@ -13,9 +13,9 @@ use crate::directory::{DirectoryHandle, call_name, check_id};
 use crate::sqlite::replace_damaged;
 use crate::workspace_identity::{workspace_identity, workspace_key};
 use crate::{
-    ApprovalQueue, ArtifactStore, BlobStore, ChangeLock, GrantFile, GrantStore, Indexer, Journal, JournalError,
-    Quarantine, RunList, SearchStore, SessionNotes, SigningKey, SkillLimits, SnapshotStore, SqliteInbox, SqliteStore,
-    reindex,
+    ApprovalQueue, ArtifactStore, BlobStore, ChangeLock, GrantFile, GrantStore, HookStore, Indexer, Journal,
+    JournalError, Quarantine, RunList, SearchStore, SessionNotes, SigningKey, SkillLimits, SnapshotStore, SqliteInbox,
+    SqliteStore, reindex,
 };
 
 /// The name of the directory, in a run's directory, that holds the private directories of commands.
@@ -203,6 +203,12 @@ impl StateDirectory {
         check_id("session", session)?;
         let (directory, owner) = (Arc::new(self.sessions.make(session)?), format!("session {session}"));
         Ok(SkillLimits::new(directory, owner, options.key.clone(), options.durability))
+    }
+
+    /// What the hooks of clients keep between events. There is none without a key: nothing in it could be trusted.
+    pub fn hook_store(&self, options: &RunOptions) -> Result<Option<HookStore>, JournalError> {
+        let Some(key) = options.key.clone() else { return Ok(None) };
+        Ok(Some(HookStore::new(self.directory.make("hooks")?, key)))
     }
 
     /// The file contents that undo needs.

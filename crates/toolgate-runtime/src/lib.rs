@@ -36,7 +36,7 @@ pub use approval::{
 };
 pub use call_registry::{CallRegistry, CallRegistryError, RegisteredCall};
 pub use client_tools::{CallAnnouncer, ClientToolCall, ClientToolDefinition, ClientTools};
-pub use gate::{AgentNotes, CallEgress, Cleared, Gate, GateParts, Judgement, ToolServers};
+pub use gate::{AgentNotes, CallEgress, Cleared, ClientEnding, Gate, GateParts, Judgement, ToolServers};
 pub use grant_view::GrantView;
 pub use hidden_path_scanner::HiddenPathScanner;
 pub use principal::{Principal, PrincipalSession};

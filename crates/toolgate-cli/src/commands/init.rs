@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "writes the files that the user asked for")]
 
 mod client;
+pub(super) mod hooks;
 pub(super) mod jsonc;
 mod merge;
 
@@ -12,7 +13,9 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::json;
 
-use self::client::{ClientSetup, ServerCommand, SupportedClient};
+pub(super) use self::client::SupportedClient;
+use self::client::{ClientSetup, ServerCommand};
+use self::hooks::HookSetup;
 use self::merge::MergeOutcome;
 use super::Invocation;
 use crate::exit::Exit;
@@ -34,15 +37,23 @@ use toolgate_config::{WORKSPACE_FILE, read_optional, trust};
 ///   toolgate init --for claude
 ///   toolgate init --for codex --write
 ///   toolgate init --for opencode
+///   toolgate init --for claude --hooks --write
+///   toolgate init --for claude --hooks --remove
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct InitArgs {
     /// Set up this client instead.
     #[arg(long = "for", value_name = "CLIENT")]
     client: Option<SupportedClient>,
+    /// Have the client's own tools judged by its hooks, instead of giving it ours.
+    #[arg(long, requires = "client")]
+    hooks: bool,
     /// Add the entry to the client's file.
     #[arg(long, requires = "client")]
     write: bool,
+    /// Remove our hooks from the client's file.
+    #[arg(long, requires = "hooks", conflicts_with = "write")]
+    remove: bool,
 }
 
 const TEMPLATE: &str = r#"# What tools may do in this workspace. `toolgate policy explain` shows how a call is judged,
@@ -81,6 +92,7 @@ preset = "workspace"
 impl InitArgs {
     pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
         match self.client {
+            Some(client) if self.hooks => set_up_hooks(client, self.write, self.remove, invocation),
             Some(client) => set_up(client, self.write, invocation),
             None => write_policy(invocation),
         }
@@ -103,6 +115,47 @@ fn write_policy(invocation: &Invocation) -> Result<Exit> {
     }
     outln!("Wrote {} and trusted it.", paint(BOLD, file.display()));
     outln!("Next: `toolgate tools` shows what a model can ask for.");
+    Ok(Exit::Ok)
+}
+
+/// Prints the hooks that the client needs, adds them, or removes them.
+fn set_up_hooks(client: SupportedClient, write: bool, remove: bool, invocation: &Invocation) -> Result<Exit> {
+    let words = super::hook::own_words(invocation)?;
+    let Some(setup) = HookSetup::of(client, &words, &invocation.location.directory) else {
+        bail!("This client has no hooks that can be set up here; `docs/hooks.md` says what holds for each.")
+    };
+    let text = read_optional(&setup.file)?.unwrap_or_default();
+    let merged = match write || remove {
+        true => setup.merged(&text, remove),
+        false => setup.merged("", false),
+    };
+    let Some(merged) = merged else {
+        errln!("{} isn't in a form that can be changed safely. Add this to it by hand:", setup.file.display());
+        out!("{}", setup.merged("", false).unwrap_or_default());
+        return Ok(Exit::Failed);
+    };
+    if !write && !remove {
+        errln!("{}", paint(DIM, format!("In {}, or with --write from here:", setup.file.display())));
+        out!("{merged}");
+        return Ok(Exit::Ok);
+    }
+    match remove && merged.is_empty() {
+        true if text.is_empty() => {}
+        true => {
+            std::fs::remove_file(&setup.file).with_context(|| format!("{} can't be removed", setup.file.display()))?
+        }
+        false => replace(&setup.file, &merged)?,
+    }
+    if invocation.json {
+        let state = if remove { "removed" } else { "written" };
+        outln!("{}", json!({ "file": setup.file, "state": state, "next": setup.next }));
+        return Ok(Exit::Ok);
+    }
+    let file = paint(BOLD, setup.file.display());
+    match remove {
+        true => outln!("Removed toolgate's hooks from {file}."),
+        false => outln!("Added toolgate's hooks to {file}.\nNext: {}", setup.next),
+    }
     Ok(Exit::Ok)
 }
 

@@ -5,7 +5,9 @@ pub(super) mod preview;
 mod report;
 mod streams;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
@@ -67,9 +69,29 @@ pub(crate) struct SandboxArgs {
     /// The program and its arguments.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+    /// What a client has beside the workspace.
+    #[arg(skip)]
+    client: ClientState,
+}
+
+/// What a client that runs here as a whole has beside the workspace.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ClientState {
+    /// Files and directories of its own, which it can change.
+    pub(super) writable: Vec<PathBuf>,
+    /// What it is installed as, beside the program itself.
+    pub(super) readable: Vec<PathBuf>,
+    /// Variables that it is configured by.
+    pub(super) environment: BTreeMap<OsString, OsString>,
 }
 
 impl SandboxArgs {
+    /// A command in place that can reach these hosts, and has this beside the workspace.
+    pub(super) fn confining(command: Vec<OsString>, connect: Vec<String>, verbose: bool, client: ClientState) -> Self {
+        let (network, rehearse, commit, no_quarantine) = (false, false, false, false);
+        Self { connect, network, rehearse, commit, no_quarantine, verbose, command, client }
+    }
+
     pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
         let hosts = self.connect.iter().map(|host| with_port(host)).collect::<Result<Vec<_>>>()?;
         let CompiledConfig { policy, settings, .. } =
@@ -114,7 +136,11 @@ impl SandboxArgs {
         // Also without hosts: then it is told what the command tried to reach, where that can be known.
         let network = if self.network { NetworkAccess::Shared } else { NetworkAccess::Listed(Arc::new(egress)) };
         let apply_mode = if self.rehearse || self.commit { ApplyMode::OnCommit } else { ApplyMode::InPlace };
-        Ok(streams::inherit_streams(spec.network(network).apply_mode(apply_mode)))
+        let mut spec = streams::inherit_streams(spec.network(network).apply_mode(apply_mode));
+        spec.writable.clone_from(&self.client.writable);
+        spec.read_only.clone_from(&self.client.readable);
+        spec.environment.extend(self.client.environment.clone());
+        Ok(spec)
     }
 
     /// Watches what the command leaves, if it works in place; none if that is to stay, whatever it is.

@@ -13,7 +13,7 @@ use super::{Invocation, runs};
 use crate::exit::Exit;
 use crate::output::errln;
 use crate::terminal::{DIM, paint};
-use crate::workspace::typed_program;
+use crate::workspace::{open_workspace, typed_program};
 
 /// The wording of an undo.
 pub(super) const REPORT: AppliedReport = AppliedReport { done: "Undone:", left: "Not undone:", left_in: "refused" };
@@ -59,6 +59,8 @@ impl UndoArgs {
         let mut before = None;
         let call = match self.call.as_deref() {
             Some("last") => {
+                // What a client has changed and never reported is recorded when the workspace is opened.
+                drop(open_workspace(&invocation.location)?);
                 let mut left = in_effect(&state)?.into_iter();
                 let last =
                     left.next().context("Nothing is left to undo: no change is here that isn't undone already.")?;

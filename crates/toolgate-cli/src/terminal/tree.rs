@@ -86,8 +86,15 @@ fn call_line(call: &CallNode) -> (String, Vec<String>) {
         CallStatus::Running => paint(YELLOW, "… running"),
     };
     let time = call.duration_ms.map(|ms| paint(DIM, format!(" {ms} ms"))).unwrap_or_default();
-    let line = format!("{} {status}{time}", paint(BOLD, plain(&call.tool)));
+    let name = match &call.hooked {
+        Some(hooked) => format!("{} {}", paint(BOLD, plain(&hooked.tool)), paint(DIM, plain(&call.tool))),
+        None => paint(BOLD, plain(&call.tool)),
+    };
+    let line = format!("{name} {status}{time}");
     let mut below = Vec::new();
+    if let Some(hooked) = call.hooked.as_ref().filter(|hooked| hooked.client_executes) {
+        below.push(paint(DIM, format!("judged here, executed by {}", plain(&hooked.client))));
+    }
     if let (Some(decided), Some(rule)) = (call.decision, &call.rule) {
         below.push(format!(
             "{} {}",

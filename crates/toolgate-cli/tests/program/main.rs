@@ -22,6 +22,7 @@ mod dialect_edges;
 mod dialect_recordings;
 mod dialects;
 mod grants;
+mod hooks;
 mod http;
 mod inbox;
 mod inbox_killed;

@@ -122,6 +122,7 @@ pub(crate) fn started(second: i64, call: &str) -> Event {
             approval: Some(ApprovalScope::Run),
             risk: Some(Risk::High),
             justification: Some("The test asks for it.".into()),
+            hooked: None,
         },
     )
 }

@@ -108,6 +108,7 @@ impl<'a> CallRecord<'a> {
             approval: self.approval,
             risk: declaration.map(|tool| tool.risk),
             justification: self.call.justification.as_ref().map(|words| self.clean(words)),
+            hooked: self.call.hooked.clone(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod call_hands;
 mod effect_index;
+mod entrusted;
 mod files;
 mod processes;
 mod servers;

@@ -18,6 +18,7 @@ mod judged;
 mod outcome;
 mod prepared;
 
+use toolgate_changes::EntrustedCall;
 use toolgate_contract::{Denial, Effect, Event, EventPayload, RefusedRequest, Reply, ToolError};
 
 pub use self::cleared::Cleared;
@@ -54,14 +55,42 @@ pub(super) fn refuse(record: Box<CallRecord<'_>>, why: ToolError) -> Reply {
     }
 }
 
-/// The steps, in order.
-async fn attempt<'a>(record: Box<CallRecord<'a>>, request: Request) -> Result<Outcome<'a>, Stopped<'a>> {
+/// The steps until a call may run, in order.
+async fn clear<'a>(record: Box<CallRecord<'a>>, request: Request) -> Result<Cleared<'a>, Stopped<'a>> {
     let found = Found::find(record)?;
     let prepared = found.prepare(request)?;
     let judged = prepared.judge();
     let approved = judged.approve().await?;
     let recorded = approved.record()?;
-    Ok(recorded.clear().run().await)
+    Ok(recorded.clear())
+}
+
+/// The steps, in order, and the run.
+async fn attempt<'a>(record: Box<CallRecord<'a>>, request: Request) -> Result<Outcome<'a>, Stopped<'a>> {
+    Ok(clear(record, request).await?.run().await)
+}
+
+/// Takes a call along the same steps, and leaves running to the client whose hook brought it. `key` is what the client's next
+/// event about the call is recognised by.
+pub(super) async fn entrust(record: Box<CallRecord<'_>>, key: &str) -> Result<EntrustedCall, Box<Reply>> {
+    let record = record.claimed().map_err(|refused| Box::new(refused.0))?;
+    let entrusted = match record.session.aborted_by() {
+        Some(by) => {
+            let error = aborted(by, None);
+            Err(record.stopped(error))
+        }
+        None => match clear(record, Request::Stated).await {
+            Ok(cleared) => cleared.entrust(key).await,
+            Err(stopped) => Err(stopped),
+        },
+    };
+    entrusted.map_err(|stopped| Box::new(Outcome::from(stopped).finish().0))
+}
+
+/// Why a person would have to approve a call; none if nobody has to. Nothing is recorded and nobody is asked.
+pub(super) fn standing(record: Box<CallRecord<'_>>) -> Result<Option<String>, ToolError> {
+    let prepared = Found::find(record).and_then(|found| found.prepare(Request::Stated));
+    prepared.map_err(|stopped| stopped.error)?.judge().standing()
 }
 
 /// What an attempt asks for.

@@ -49,6 +49,7 @@ impl WatchedCommand {
             approval: None,
             risk: None,
             justification: None,
+            hooked: None,
         };
         recorder.record(&[origin.event(workspace.clock.now(), started)])?;
         let session = recorded.session.id.clone();

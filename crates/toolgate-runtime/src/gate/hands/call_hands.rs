@@ -95,7 +95,7 @@ impl CallHands {
 
     /// Runs long work on a thread that may block. When the call is cancelled, the work continues until it checks
     /// [`Hands::is_cancelled`], and the call waits for that.
-    pub(super) async fn blocking<T: Send + 'static>(
+    pub(in crate::gate) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {

@@ -17,11 +17,14 @@
 //! ```
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use serde_json::Value;
-use toolgate_contract::{ErrorCode, PreparedCall, ToolError};
+use toolgate_changes::EntrustedCall;
+use toolgate_contract::{ApprovalScope, ErrorCode, PreparedCall, ToolError};
 
+use super::Stopped;
 use super::outcome::Outcome;
 use crate::gate::call_record::CallRecord;
 use crate::gate::hands::CallHands;
@@ -53,7 +56,30 @@ impl<'a> Cleared<'a> {
         record.tally = hands.tally().following(std::mem::take(&mut record.tally));
         Outcome { record, result }
     }
+
+    /// Leaves running to the client whose hook brought the call. Its hands are asked first whether everything may be reached, and
+    /// what the client may change is stored, so that its change can be found and undone.
+    pub(super) async fn entrust(self, key: &str) -> Result<EntrustedCall, Stopped<'a>> {
+        let Self { record, hands, .. } = self;
+        let (session, gate) = (record.session, record.gate);
+        let (recorder, origin) = (Arc::clone(&session.recorder), Arc::clone(&record.origin));
+        let applier = gate.parts.changes.for_call(recorder, origin, session.id.clone());
+        let (hooked, key) = (record.call.hooked.clone(), key.to_owned());
+        let is_asked = record.approval == Some(ApprovalScope::Call);
+        let searches = record.call.name == SEARCHES_CONTENT;
+        let work = hands.blocking(move |hands| {
+            let hooked = hooked.ok_or_else(|| ToolError::internal("No client's hook brought this call."))?;
+            applier.entrust(hooked, &key, is_asked, &hands.entrusted_places(searches)?)
+        });
+        match work.await {
+            Ok(entrusted) => Ok(entrusted),
+            Err(error) => Err(record.stopped(error)),
+        }
+    }
 }
+
+/// The tool that shows what is in the files of a directory.
+const SEARCHES_CONTENT: &str = "grep";
 
 async fn act(
     record: &mut CallRecord<'_>,

@@ -26,6 +26,16 @@ pub(super) struct Judged<'a> {
     pub(super) verdict: Verdict,
 }
 
+/// What approval a call has.
+enum Coverage {
+    /// It needs none.
+    Without,
+    /// An earlier grant.
+    Granted(ApprovalScope),
+    /// None yet, for these effects.
+    Missing(Vec<Effect>),
+}
+
 impl<'a> Judged<'a> {
     /// Passes the call on if policy allows it, an earlier grant covers it, or a person approves it now.
     pub(super) async fn approve(mut self) -> Result<Approved<'a>, Stopped<'a>> {
@@ -40,8 +50,25 @@ impl<'a> Judged<'a> {
         }
     }
 
+    /// Why a person would have to approve the call; none if policy allows it, or an earlier grant covers it.
+    pub(super) fn standing(&self) -> Result<Option<String>, ToolError> {
+        match self.coverage()? {
+            Coverage::Without | Coverage::Granted(_) => Ok(None),
+            Coverage::Missing(_) => Ok(Some(with_warnings(&self.record, self.reasons()))),
+        }
+    }
+
     /// The scope of the approval; none where policy allows the call without one.
     async fn approval(&self) -> Result<Option<ApprovalScope>, ToolError> {
+        match self.coverage()? {
+            Coverage::Without => Ok(None),
+            Coverage::Granted(scope) => Ok(Some(scope)),
+            Coverage::Missing(asked) => self.ask(asked).await.map(Some),
+        }
+    }
+
+    /// What approval there is, before anybody is asked.
+    fn coverage(&self) -> Result<Coverage, ToolError> {
         let (record, verdict) = (&self.record, &self.verdict);
         if verdict.decision == Decision::Deny {
             return Err(denied(verdict));
@@ -50,15 +77,26 @@ impl<'a> Judged<'a> {
             return Err(unconfined(&record.call.name));
         }
         if verdict.decision == Decision::Allow {
-            return Ok(None);
+            return Ok(Coverage::Without);
         }
         let asked = asked_effects(verdict, &record.granted());
         let grants = record.session.recorder.grants(record.gate.parts.clock.now())?;
         match GrantQuery::new(&record.call.name, &asked, verdict, record.session).covered_by(&grants) {
-            Some(scope) => Ok(Some(scope)),
-            None if record.session.skills.approves(&record.call.name) => Ok(Some(ApprovalScope::Session)),
-            None => self.ask(asked).await.map(Some),
+            Some(scope) => Ok(Coverage::Granted(scope)),
+            None if record.session.skills.approves(&record.call.name) => Ok(Coverage::Granted(ApprovalScope::Session)),
+            None => Ok(Coverage::Missing(asked)),
         }
+    }
+
+    /// Why a person is asked, each reason once.
+    fn reasons(&self) -> String {
+        let mut reasons: Vec<&str> = Vec::new();
+        for ask in self.verdict.asks.iter().filter(|ask| !ask.reason.is_empty()) {
+            if !reasons.contains(&ask.reason.as_str()) {
+                reasons.push(&ask.reason);
+            }
+        }
+        reasons.join(" ")
     }
 
     async fn ask(&self, asked: Vec<Effect>) -> Result<ApprovalScope, ToolError> {
@@ -104,12 +142,6 @@ impl<'a> Judged<'a> {
     fn approval_request(&self, asked: &[Effect]) -> Result<ApprovalRequest, ToolError> {
         let record = &self.record;
         let preview = self.preview()?;
-        let mut reasons: Vec<&str> = Vec::new();
-        for ask in self.verdict.asks.iter().filter(|ask| !ask.reason.is_empty()) {
-            if !reasons.contains(&ask.reason.as_str()) {
-                reasons.push(&ask.reason);
-            }
-        }
         let skill = record.skill_origin();
         let origin = skill.as_ref().map_or_else(String::new, |skill| format!(" {skill}"));
         let replay = &record.gate.parts.replay;
@@ -117,7 +149,7 @@ impl<'a> Judged<'a> {
             tool_call_id: record.call.tool_call_id.clone(),
             tool: record.call.name.clone(),
             risk: self.tool.declaration().risk,
-            reason: with_warnings(record, format!("{}{origin}", reasons.join(" ")).trim_start().to_owned()),
+            reason: with_warnings(record, format!("{}{origin}", self.reasons()).trim_start().to_owned()),
             justification: record.call.justification.as_ref().map(|words| record.clean(words)),
             args: record.shown_args.clone(),
             effects: self.shown_effects(),

@@ -1,0 +1,199 @@
+//! `toolgate hook`: events of clients' hooks, and what each client is told. Real clients are tried by `tests/hooks/matrix.py`.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::world::{PROGRAM, Said, World};
+
+/// An event before a call, in each client's form, with the words behind `hook`.
+fn before(client: &str, workspace: &str, command: &str) -> (Vec<&'static str>, Value) {
+    let called = |event: &str, tool: &str| {
+        json!({ "hook_event_name": event, "session_id": "s", "cwd": workspace, "tool_name": tool,
+                "tool_input": { "command": command } })
+    };
+    match client {
+        "claude" => (vec!["claude"], called("PreToolUse", "Bash")),
+        "codex" => (vec!["codex"], called("PreToolUse", "Bash")),
+        "gemini" => (vec!["gemini"], called("BeforeTool", "run_shell_command")),
+        "cursor" => (vec!["cursor"], called("preToolUse", "Shell")),
+        "goose" => (vec!["goose"], called("PreToolUse", "developer__shell")),
+        "opencode" => (
+            vec!["opencode"],
+            json!({ "event": "before", "session": "s", "directory": workspace, "tool": "bash",
+                    "input": { "command": command } }),
+        ),
+        _ => (
+            vec!["copilot", "preToolUse"],
+            json!({ "sessionId": "s", "cwd": workspace, "toolName": "bash", "toolArgs": { "command": command } }),
+        ),
+    }
+}
+
+const CLIENTS: [&str; 7] = ["claude", "codex", "gemini", "opencode", "copilot", "cursor", "goose"];
+
+impl World {
+    fn hook(&self, words: &[&str], event: &str) -> Said {
+        let mut hook = self.command(PROGRAM);
+        hook.env("TOOLGATE_HOOK_HELPER", "off").arg("hook").args(words);
+        hook.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut running = hook.spawn().unwrap();
+        running.stdin.take().unwrap().write_all(event.as_bytes()).unwrap();
+        Said::from(running.wait_with_output().unwrap())
+    }
+
+    fn path(&self) -> String {
+        self.workspace().canonicalize().unwrap().display().to_string()
+    }
+
+    fn claude(&self, event: &str, tool: &str, id: &str, input: Value) -> Said {
+        let event = json!({ "hook_event_name": event, "session_id": "s", "cwd": self.path(), "tool_name": tool,
+                            "tool_input": input, "tool_use_id": id, "tool_response": { "text": "ok" } });
+        self.hook(&["claude"], &event.to_string())
+    }
+
+    /// The line that Claude Code is told to run in place of a command.
+    fn rewritten(&self, command: &str) -> String {
+        let said = self.claude("PreToolUse", "Bash", "t", json!({ "command": command }));
+        let line = said.json()["hookSpecificOutput"]["updatedInput"]["command"].as_str().map(str::to_owned);
+        line.unwrap_or_else(|| panic!("{said:?}"))
+    }
+}
+
+#[test]
+fn every_client_is_told_a_denial_in_its_own_form() {
+    for client in CLIENTS {
+        let world = World::new();
+        let (words, event) = before(client, &world.path(), "rm -rf ~");
+        let said = world.hook(&words, &event.to_string());
+        assert_eq!(said.code, 2, "{client}: {said:?}");
+        assert!(said.err.contains("Toolgate"), "{client}: {said:?}");
+        let answer = said.json().to_string();
+        assert!(answer.contains("deny") || answer.contains("block"), "{client}: {answer}");
+    }
+}
+
+#[test]
+fn what_can_not_be_judged_is_denied() {
+    for client in CLIENTS {
+        let world = World::new();
+        let (words, event) = before(client, &world.path(), "true");
+        for broken in ["", "nonsense", "{}", "[1]", &event.to_string()[..20], r#"{"a":1,"a":2}"#] {
+            let said = world.hook(&words, broken);
+            assert!(said.code == 2 && !said.err.is_empty(), "{client} {broken}: {said:?}");
+        }
+        world.put(&world.workspace().join("toolgate.toml"), "preset = \"nonsense\"");
+        let said = world.hook(&words, &event.to_string());
+        assert!(said.code == 2 && !said.err.is_empty(), "{client}: {said:?}");
+    }
+}
+
+#[test]
+fn a_command_runs_once_under_its_id_and_only_as_it_was_judged() {
+    let world = World::new();
+    let line = world.rewritten("echo out; echo err >&2; echo made > made.txt; exit 3");
+    let ran = world.shell(&line);
+    assert_eq!((ran.code, ran.out.as_str()), (3, "out\n"), "{ran:?}");
+    assert!(ran.err.contains("err\n"), "{ran:?}");
+    assert_eq!(world.read("made.txt"), "made\n");
+    let again = world.shell(&line);
+    assert_eq!((again.code, again.out.as_str()), (126, ""), "an id is good once: {again:?}");
+    let other = world.rewritten("echo harmless").replace("echo harmless", "echo other");
+    let ran = world.shell(&other);
+    assert_eq!((ran.code, ran.out.as_str()), (126, ""), "another command than was judged: {ran:?}");
+    assert_eq!(world.run(&["undo", "last"]).code, 0);
+    assert!(!world.workspace().join("made.txt").exists());
+}
+
+#[test]
+fn a_directory_is_kept_from_one_command_to_the_next() {
+    let world = World::new().file("sub/a.txt", "a");
+    assert_eq!(world.shell(&world.rewritten("cd sub && ls")).out, "a.txt\n");
+    assert_eq!(world.shell(&world.rewritten("ls")).out, "a.txt\n");
+}
+
+#[test]
+fn what_the_client_changes_is_recorded_and_undone() {
+    let world = World::new();
+    let (file, edit) = (world.workspace().join("hello.txt"), "Edit");
+    let input = json!({ "file_path": format!("{}/hello.txt", world.path()), "old_string": "a", "new_string": "b" });
+    let allowed = world.claude("PreToolUse", edit, "t1", input.clone());
+    assert_eq!((allowed.code, allowed.json()), (0, json!({ "continue": true })));
+    world.put(&file, "changed\n");
+    assert_eq!(world.claude("PostToolUse", edit, "t1", input).code, 0);
+    let tree = world.run(&["--json", "runs", "tree"]).out;
+    assert!(tree.contains(r#""client_executes":true"#) && tree.contains(r#""tool":"Edit""#), "{tree}");
+    let undone = world.run(&["undo", "last"]);
+    assert_eq!((undone.code, world.read("hello.txt").as_str()), (0, "hello\nworld\n"), "{undone:?}");
+}
+
+#[test]
+fn a_change_whose_end_is_never_reported_is_found_by_whoever_comes_next() {
+    let world = World::new();
+    let path = format!("{}/new/file.txt", world.path());
+    let input = json!({ "file_path": path, "content": "x" });
+    assert_eq!(world.claude("PreToolUse", "Write", "t1", input).code, 0);
+    world.put(&world.workspace().join("new/file.txt"), "x");
+    let undone = world.run(&["undo", "last"]);
+    assert_eq!(undone.code, 0, "{undone:?}");
+    assert!(!world.workspace().join("new").exists(), "the directory was the call's as well");
+}
+
+#[test]
+fn hidden_files_are_kept_from_the_clients_own_tools() {
+    let world = World::new().file(".env", "TOKEN=canary\n");
+    std::fs::hard_link(world.workspace().join(".env"), world.workspace().join("notes.txt")).unwrap();
+    let path = |name: &str| format!("{}/{name}", world.path());
+    for (tool, input) in [
+        ("Read", json!({ "file_path": path(".env") })),
+        ("Read", json!({ "file_path": path("notes.txt") })),
+        ("Grep", json!({ "pattern": "TOKEN", "path": world.path() })),
+        ("Read", json!({ "file_path": "/etc/shadow" })),
+        ("Write", json!({ "file_path": path(".env"), "content": "x" })),
+    ] {
+        let said = world.claude("PreToolUse", tool, "t", input.clone());
+        assert_eq!(said.code, 2, "{tool} {input}: {said:?}");
+    }
+    let mentioned = json!({ "hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "see @.env" });
+    assert_eq!(world.hook(&["claude"], &mentioned.to_string()).code, 2);
+}
+
+#[test]
+fn what_is_not_known_is_asked_about_and_denied_where_nobody_can_be_asked() {
+    let world = World::new();
+    let asked = world.claude("PreToolUse", "Unheard", "t", json!({}));
+    assert_eq!(asked.json()["hookSpecificOutput"]["permissionDecision"], "ask", "{asked:?}");
+    let event = json!({ "hook_event_name": "PreToolUse", "session_id": "s", "cwd": world.path(), "tool_name": "unheard",
+                        "tool_input": {} });
+    assert_eq!(world.hook(&["codex"], &event.to_string()).code, 2);
+}
+
+#[test]
+fn hooks_are_added_and_removed_and_nothing_else_changes() {
+    for (client, file) in [("claude", ".claude/settings.json"), ("gemini", ".gemini/settings.json")] {
+        let world = World::new().file(file, "{\n  \"theme\": \"dark\"\n}\n");
+        assert_eq!(world.run(&["init", "--for", client, "--hooks", "--write"]).code, 0);
+        let once = world.read(file);
+        assert!(once.contains("\"theme\": \"dark\"") && once.contains(&format!("hook {client}")), "{once}");
+        assert_eq!(world.run(&["init", "--for", client, "--hooks", "--write"]).code, 0);
+        assert_eq!(world.read(file), once);
+        assert_eq!(world.run(&["init", "--for", client, "--hooks", "--remove"]).code, 0);
+        assert_eq!(world.read(file), "{\n  \"theme\": \"dark\"\n}\n");
+    }
+}
+
+#[test]
+fn switches_that_take_safeguards_away_are_refused() {
+    let world = World::new();
+    for words in [
+        ["with", "claude", "--bare"],
+        ["with", "claude", "--dangerously-skip-permissions"],
+        ["with", "claude", "--settings={\"disableAllHooks\":true}"],
+        ["with", "opencode", "--pure"],
+        ["with", "codex", "--dangerously-bypass-approvals-and-sandbox"],
+    ] {
+        let said = world.run(&words);
+        assert!(said.code != 0 && said.err.contains("is refused"), "{words:?}: {said:?}");
+    }
+}

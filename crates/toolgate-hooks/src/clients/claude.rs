@@ -1,0 +1,123 @@
+//! Claude Code. Its events are JSON on standard input; a decision is JSON on standard output, or exit code 2.
+
+use serde_json::{Value, json};
+use toolgate_contract::ToolError;
+use toolgate_dialects::CLAUDE;
+
+use super::{double_underscores, needed, same_names, text};
+use crate::answer::{HookAnswer, HookOutput};
+use crate::client::{HookClient, ToolUse};
+use crate::event::{ClientCall, ClientEvent, EventMoment};
+
+pub(crate) static CLAUDE_HOOKS: HookClient = HookClient {
+    name: "claude",
+    title: "Claude Code",
+    dialect: Some(&CLAUDE),
+    tools: TOOLS,
+    as_dialect: same_names,
+    server_tool: double_underscores,
+    own_directories: &[".claude/projects", ".claude/plans", ".claude/todos"],
+    keeps_directory: true,
+    read,
+    write,
+    not_held: &[
+        "A file that you mention with `@` is read without a hook; hidden ones are refused by their name in your message.",
+        "What a failing command of another hook prints can't be changed; commands themselves run here, redacted.",
+        "`--bare` and `disableAllHooks` in settings switch hooks off; `toolgate with claude` refuses both.",
+        "A hook that prints nothing and exits with 0 lets a call run; ours always prints a decision.",
+    ],
+};
+
+const TOOLS: &[(&str, ToolUse)] = &[
+    ("Agent", ToolUse::Harmless),
+    ("AskUserQuestion", ToolUse::Harmless),
+    ("BashOutput", ToolUse::Harmless),
+    ("CronDelete", ToolUse::Harmless),
+    ("CronList", ToolUse::Harmless),
+    ("EnterPlanMode", ToolUse::Harmless),
+    ("ExitPlanMode", ToolUse::Harmless),
+    ("KillBash", ToolUse::Harmless),
+    ("KillShell", ToolUse::Harmless),
+    ("LS", ToolUse::Lists("path")),
+    ("LSP", ToolUse::Reads("filePath")),
+    ("ListAgents", ToolUse::Harmless),
+    ("ListMcpResourcesTool", ToolUse::Harmless),
+    ("Monitor", ToolUse::Runs("command")),
+    ("MultiEdit", ToolUse::Writes("file_path")),
+    ("NotebookEdit", ToolUse::Writes("notebook_path")),
+    ("NotebookRead", ToolUse::Reads("notebook_path")),
+    ("Read", ToolUse::Reads("file_path")),
+    ("ReportFindings", ToolUse::Harmless),
+    ("SendMessage", ToolUse::Harmless),
+    ("Skill", ToolUse::Harmless),
+    ("SlashCommand", ToolUse::Harmless),
+    ("Task", ToolUse::Harmless),
+    ("TaskCreate", ToolUse::Harmless),
+    ("TaskGet", ToolUse::Harmless),
+    ("TaskList", ToolUse::Harmless),
+    ("TaskOutput", ToolUse::Harmless),
+    ("TaskStop", ToolUse::Harmless),
+    ("TaskUpdate", ToolUse::Harmless),
+    ("TodoRead", ToolUse::Harmless),
+    ("TodoWrite", ToolUse::Harmless),
+    ("ToolSearch", ToolUse::Harmless),
+    ("WebSearch", ToolUse::Harmless),
+];
+
+fn read(event: &Value) -> Result<ClientEvent, ToolError> {
+    let moment = match needed(event, "hook_event_name")? {
+        "PreToolUse" => EventMoment::Before(call(event)?),
+        "PostToolUse" => {
+            let result = event.get("tool_response").cloned().unwrap_or(Value::Null);
+            EventMoment::After { call: call(event)?, result, failed: false }
+        }
+        "PostToolUseFailure" => {
+            let result = event.get("error").cloned().unwrap_or(Value::Null);
+            EventMoment::After { call: call(event)?, result, failed: true }
+        }
+        "UserPromptSubmit" => EventMoment::Prompt(text(event, "prompt").unwrap_or_default().to_owned()),
+        "Stop" | "SubagentStop" => EventMoment::TurnEnd,
+        "SessionEnd" => EventMoment::SessionEnd,
+        _ => EventMoment::Other,
+    };
+    Ok(ClientEvent::of(text(event, "session_id"), text(event, "cwd"), moment))
+}
+
+fn call(event: &Value) -> Result<ClientCall, ToolError> {
+    Ok(ClientCall {
+        id: text(event, "tool_use_id").map(str::to_owned),
+        tool: needed(event, "tool_name")?.to_owned(),
+        input: event.get("tool_input").cloned().unwrap_or(Value::Null),
+        // Without permissions to ask for, there is nobody whom it asks.
+        can_ask: !matches!(text(event, "permission_mode"), Some("bypassPermissions" | "dontAsk")),
+    })
+}
+
+fn write(event: &ClientEvent, answer: &HookAnswer) -> HookOutput {
+    let decision = |decision: &str, reason: &str| {
+        json!({
+            "hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": reason,
+        })
+    };
+    match answer {
+        HookAnswer::Noted | HookAnswer::Proceed => HookOutput::json(&json!({ "continue": true })),
+        HookAnswer::Rewrite { input, ask } => {
+            let mut specific = match ask {
+                Some(reason) => decision("ask", reason),
+                None => decision("allow", "Toolgate runs it in its sandbox."),
+            };
+            specific["updatedInput"] = input.clone();
+            HookOutput::json(&json!({ "hookSpecificOutput": specific }))
+        }
+        HookAnswer::Ask { reason } => HookOutput::json(&json!({ "hookSpecificOutput": decision("ask", reason) })),
+        HookAnswer::Deny { reason } => match event.moment {
+            EventMoment::Before(_) => {
+                HookOutput::refusal(&json!({ "hookSpecificOutput": decision("deny", reason) }), reason)
+            }
+            _ => HookOutput::refusal(&json!({ "decision": "block", "reason": reason }), reason),
+        },
+        HookAnswer::Replace { result } => HookOutput::json(&json!({
+            "hookSpecificOutput": { "hookEventName": "PostToolUse", "updatedToolOutput": result },
+        })),
+    }
+}

@@ -1,0 +1,93 @@
+//! Cursor, by its documentation: `.cursor/hooks.json`, JSON on standard input, `permission` on standard output, exit code 2 denies.
+
+use serde_json::{Value, json};
+use toolgate_contract::ToolError;
+
+use super::{double_underscores, needed, same_names, text};
+use crate::answer::{HookAnswer, HookOutput};
+use crate::client::{HookClient, ToolUse};
+use crate::event::{ClientCall, ClientEvent, EventMoment};
+
+pub(crate) static CURSOR_HOOKS: HookClient = HookClient {
+    name: "cursor",
+    title: "Cursor",
+    dialect: None,
+    tools: TOOLS,
+    as_dialect: same_names,
+    server_tool: double_underscores,
+    own_directories: &[".cursor/projects"],
+    keeps_directory: false,
+    read,
+    write,
+    not_held: &[
+        "This form comes from Cursor's documentation; it wasn't tried against Cursor itself.",
+        "A hook that fails lets a call run unless `failClosed` is set; `toolgate init` sets it.",
+    ],
+};
+
+const TOOLS: &[(&str, ToolUse)] = &[
+    ("Delete", ToolUse::Writes("file_path")),
+    ("Edit", ToolUse::Writes("file_path")),
+    ("Glob", ToolUse::Lists("path")),
+    ("Grep", ToolUse::Searches("path")),
+    ("LS", ToolUse::Lists("path")),
+    ("Read", ToolUse::Reads("file_path")),
+    ("Shell", ToolUse::Runs("command")),
+    ("Task", ToolUse::Harmless),
+    ("TodoWrite", ToolUse::Harmless),
+    ("WebFetch", ToolUse::Fetches("url")),
+    ("WebSearch", ToolUse::Harmless),
+    ("Write", ToolUse::Writes("file_path")),
+];
+
+fn read(event: &Value) -> Result<ClientEvent, ToolError> {
+    let moment = match needed(event, "hook_event_name")? {
+        "preToolUse" => EventMoment::Before(call(event)?),
+        "postToolUse" => {
+            let result = event.get("tool_output").cloned().unwrap_or(Value::Null);
+            EventMoment::After { call: call(event)?, result, failed: false }
+        }
+        "postToolUseFailure" => {
+            let result = event.get("error_message").cloned().unwrap_or(Value::Null);
+            EventMoment::After { call: call(event)?, result, failed: true }
+        }
+        "beforeSubmitPrompt" => EventMoment::Prompt(text(event, "prompt").unwrap_or_default().to_owned()),
+        "stop" | "subagentStop" => EventMoment::TurnEnd,
+        "sessionEnd" => EventMoment::SessionEnd,
+        _ => EventMoment::Other,
+    };
+    let directory = text(event, "cwd").or_else(|| event["workspace_roots"][0].as_str());
+    Ok(ClientEvent::of(text(event, "conversation_id"), directory, moment))
+}
+
+fn call(event: &Value) -> Result<ClientCall, ToolError> {
+    Ok(ClientCall {
+        id: text(event, "tool_use_id").map(str::to_owned),
+        tool: needed(event, "tool_name")?.to_owned(),
+        input: event.get("tool_input").cloned().unwrap_or(Value::Null),
+        // In `preToolUse`, an `ask` isn't enforced.
+        can_ask: false,
+    })
+}
+
+fn write(event: &ClientEvent, answer: &HookAnswer) -> HookOutput {
+    match answer {
+        HookAnswer::Noted => HookOutput::json(&json!({})),
+        HookAnswer::Proceed => HookOutput::json(&json!({ "permission": "allow" })),
+        HookAnswer::Rewrite { input, ask: None } => {
+            HookOutput::json(&json!({ "permission": "allow", "updated_input": input }))
+        }
+        HookAnswer::Deny { reason } | HookAnswer::Ask { reason } | HookAnswer::Rewrite { ask: Some(reason), .. } => {
+            match event.moment {
+                EventMoment::Prompt(_) => {
+                    HookOutput::refusal(&json!({ "continue": false, "user_message": reason }), reason)
+                }
+                _ => HookOutput::refusal(
+                    &json!({ "permission": "deny", "user_message": reason, "agent_message": reason }),
+                    reason,
+                ),
+            }
+        }
+        HookAnswer::Replace { result } => HookOutput::json(&json!({ "updated_mcp_tool_output": result })),
+    }
+}
