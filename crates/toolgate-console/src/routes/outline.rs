@@ -131,8 +131,21 @@ fn call_detail(state: &ServerState, run: &str, call: &str) -> Result<Value, Prob
         let (summary, event) = (summarize(&recorded.event, Some(recorded.seq)), recorded.event);
         push(&mut detail, "events", summary);
         match event.payload {
-            EventPayload::CallStarted { tool, version, args, effects, verdict, approval, risk, justification } => {
+            EventPayload::CallStarted {
+                tool,
+                version,
+                args,
+                effects,
+                verdict,
+                approval,
+                risk,
+                justification,
+                hooked,
+            } => {
                 detail["tool"] = json!(tool);
+                if let Some(hooked) = hooked {
+                    detail["hooked"] = json!(hooked);
+                }
                 detail["version"] = json!(version);
                 detail["args"] = args;
                 detail["effects"] = in_words(&effects);

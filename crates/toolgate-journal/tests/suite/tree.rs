@@ -65,6 +65,7 @@ fn a_call_tells_what_a_person_asks_about_it() {
         tool_call_id: "a".into(),
         trace_id: Some("trace-1".into()),
         tool: "edit".into(),
+        hooked: None,
         version: Some("1.2.3".into()),
         risk: Some(Risk::High),
         started: Some(events[0].time),
