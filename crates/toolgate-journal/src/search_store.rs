@@ -67,7 +67,7 @@ impl SearchStore {
     /// Which version of a file is there; none if there is no such file.
     pub fn version(&self, name: &str) -> Option<PartVersion> {
         let facts = rustix::fs::statat(self.directory.fd(), name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        Some((facts.st_ino, facts.st_size as u64, facts.st_ctime as i64, facts.st_ctime_nsec as i64))
+        Some((facts.st_ino, facts.st_size as u64, facts.st_ctime, facts.st_ctime_nsec as i64))
     }
 
     /// Reads a file.

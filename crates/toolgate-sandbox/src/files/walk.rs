@@ -86,6 +86,9 @@ impl FoundEntry {
     }
 }
 
+/// The names in a directory, as the kernel has them, and their types.
+type ListedEntries = Vec<(Vec<u8>, EntryKind)>;
+
 /// A piece of work in the queue.
 enum WalkTask {
     /// Visit a directory, then list it. The rules are those that apply to the directory itself.
@@ -236,7 +239,7 @@ impl<'a> WalkWorker<'a> {
     }
 
     /// A directory and its entries, by name, so that the walk goes roughly in the order of paths.
-    fn read(&mut self, directory: &FoundEntry) -> Result<(OwnedFd, Vec<(Vec<u8>, EntryKind)>), Errno> {
+    fn read(&mut self, directory: &FoundEntry) -> Result<(OwnedFd, ListedEntries), Errno> {
         let fd = self.walk.root.open(directory.path(), OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut entries = Vec::new();
         each_entry(&fd, &mut self.names, |name, kind| entries.push((name.to_vec(), kind)))?;
@@ -308,8 +311,8 @@ impl WalkHandle for RootedEntry<'_> {
         let time = |seconds: i64, nanoseconds: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
         Some(EntryMetadata {
             size: stat.st_size as u64,
-            modified: time(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
-            changed: time(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+            modified: time(stat.st_mtime, stat.st_mtime_nsec as i64),
+            changed: time(stat.st_ctime, stat.st_ctime_nsec as i64),
             device: stat.st_dev,
             inode: stat.st_ino,
         })
