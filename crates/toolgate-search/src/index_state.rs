@@ -217,11 +217,20 @@ fn read_segments(store: &SearchStore, loaded: &[LiveSegment]) -> Result<(Vec<Liv
         };
         let count = segment.files.len();
         let (mut alive, mut verified) = (vec![true; count], vec![false; count]);
-        entry.dead.iter().filter_map(|at| Some(*alive.get_mut(*at as usize)? = false)).for_each(drop);
-        entry.verified.iter().filter_map(|at| Some(*verified.get_mut(*at as usize)? = true)).for_each(drop);
+        mark(&mut alive, &entry.dead, false);
+        mark(&mut verified, &entry.verified, true);
         read.push(LiveSegment { segment, name: Some(entry.name), alive, verified });
     }
     Ok((read, is_damaged))
+}
+
+/// Sets what is known of these files of a segment. A number that is none of them, in a damaged list, is passed over.
+fn mark(files: &mut [bool], numbers: &[u32], value: bool) {
+    for at in numbers {
+        if let Some(file) = files.get_mut(*at as usize) {
+            *file = value;
+        }
+    }
 }
 
 /// A hash of content, to tell one version from another. Whoever makes two with one hash deceives only the ranking.

@@ -83,11 +83,11 @@ fn braced(language: &Language, lines: &Lines<'_>) -> Vec<Definition> {
     let mut found: Vec<Definition> = Vec::new();
     // Inside of a function are statements, which look like declarations in languages that begin with the type.
     let mut open: Vec<(usize, bool)> = Vec::new();
-    for line in 0..lines.len() {
+    for (line, is_code) in is_code.iter().enumerate().take(lines.len()) {
         while open.last().is_some_and(|(end, _)| *end <= line) {
             open.pop();
         }
-        if !is_code[line]
+        if !is_code
             || open.last().is_some_and(|(_, is_function)| *is_function) && language.syntax == Syntax::TypedBraces
         {
             continue;

@@ -32,7 +32,7 @@ pub(crate) fn by_matching_lines<'t>(tree: &'t Tree, question: &str) -> Vec<&'t s
     best(tree, |text, _| (text.lines().filter(|line| words.iter().any(|word| line.contains(word.as_str()))).count(), 0))
 }
 
-fn best<'t>(tree: &'t Tree, score: impl Fn(&str, &str) -> (usize, usize)) -> Vec<&'t str> {
+fn best(tree: &Tree, score: impl Fn(&str, &str) -> (usize, usize)) -> Vec<&str> {
     let scored = tree.files.iter().map(|file| {
         let text = String::from_utf8_lossy(&file.bytes).to_lowercase();
         (score(&text, &file.path.to_lowercase()), file.path.as_str())
