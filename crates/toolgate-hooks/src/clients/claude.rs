@@ -23,7 +23,7 @@ pub(crate) static CLAUDE_HOOKS: HookClient = HookClient {
     not_held: &[
         "A file that you mention with `@` is read without a hook; hidden ones are refused by their name in your message.",
         "What a failing command of another hook prints can't be changed; commands themselves run here, redacted.",
-        "`--bare` and `disableAllHooks` in settings switch hooks off; `toolgate with claude` refuses both.",
+        "`--bare` and `disableAllHooks` in settings switch hooks off; `toolgate with claude` refuses `--bare`, and confines the rest.",
         "A hook that prints nothing and exits with 0 lets a call run; ours always prints a decision.",
     ],
 };
