@@ -76,10 +76,8 @@ static TOOLS: &[DialectTool] = &[
     DialectTool::new("update_memory", "memory", MEMORY_ABOUT, MEMORY, tools::enter_memory, result::leave),
 ];
 
-const UNAVAILABLE: &[(&str, &str)] = &[
-    ("codebase_search", "there is no index of meanings. Use `grep` with words that the code would have."),
-    ("read_lints", "there are no language servers. Run the project's own linter with `run_terminal_cmd`."),
-];
+const UNAVAILABLE: &[(&str, &str)] =
+    &[("read_lints", "there are no language servers. Run the project's own linter with `run_terminal_cmd`.")];
 
 const SEARCH_ABOUT: &str = "Finds the places in the code that fit a question best. Use grep for exact text.";
 const RUN_ABOUT: &str = "Runs a command, confined to the workspace.";
