@@ -65,6 +65,11 @@ impl Definition {
         Ok(read)
     }
 
+    /// A definition that was checked before. Listing many tools checks nothing twice; what is called is validated anyway.
+    pub(crate) fn checked_before(raw: Value) -> Self {
+        Self { hash: Self::hash_of(&raw), raw }
+    }
+
     /// The hash of a definition as a server wrote it, whether it can be offered or not.
     pub fn hash_of(raw: &Value) -> String {
         sha256(canonical(raw).to_string())

@@ -88,9 +88,9 @@ impl ServerDefinitions {
         (Self { server: server.to_owned(), about, instructions: description.instructions.clone(), tools }, faults)
     }
 
-    /// The definitions, checked.
+    /// The definitions. They were checked when the server described itself, and are signed since.
     pub fn definitions(&self) -> impl Iterator<Item = Definition> {
-        self.tools.iter().filter_map(|raw| Definition::read(raw.clone()).ok())
+        self.tools.iter().map(|raw| Definition::checked_before(raw.clone()))
     }
 
     /// What is different now.
@@ -112,8 +112,7 @@ impl ServerDefinitions {
         let names: std::collections::BTreeSet<&String> = before.keys().chain(after.keys()).collect();
         for name in names {
             let (before, after) = (before.get(name).cloned(), after.get(name).cloned());
-            let hash =
-                |raw: &Option<Value>| raw.clone().and_then(|raw| Some(Definition::read(raw).ok()?.hash().to_owned()));
+            let hash = |raw: &Option<Value>| raw.as_ref().map(Definition::hash_of);
             if hash(&before) != hash(&after) {
                 changes.push(DefinitionChange { part: DefinedPart::Tool(name.clone()), before, after });
             }

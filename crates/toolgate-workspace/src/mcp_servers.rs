@@ -1,7 +1,7 @@
 //! Other MCP servers of a workspace: from configuration and what a person approved to servers and tools. One that can't be used
 //! costs itself, and a warning.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,10 +52,9 @@ pub(crate) fn add_mcp_servers(
             approved.push((name, config, definitions));
         }
     }
+    let owners = NameOwners::of(registry, approved.iter().map(|(name, _, definitions)| (name.as_str(), definitions)));
     for (name, config, definitions) in &approved {
-        let others = approved.iter().filter(|(other, ..)| other != name).map(|(.., definitions)| definitions);
-        let spoken_of = OtherNames::of(registry, others);
-        add_tools(name, config, definitions, &spoken_of, registry, &options.warn);
+        add_tools(name, config, definitions, &owners, registry, &options.warn);
     }
     let identities = approved.iter().map(|(name, config, _)| ((*name).clone(), sha256(identity(config)))).collect();
     add_finders(registry, Arc::new(identities))?;
@@ -76,22 +75,31 @@ fn add_finders(registry: &mut Registry, identities: ServerIdentities) -> Result<
     Ok(())
 }
 
-/// The names of tools that aren't a server's own. Text of the server that has one of them may want to steer how that tool is used.
-struct OtherNames(Vec<String>);
+/// Whose tools have which names. Text of a server that has another's name in it may want to steer how that tool is used.
+struct NameOwners(HashMap<String, Vec<String>>);
 
-impl OtherNames {
-    fn of<'a>(registry: &Registry, others: impl Iterator<Item = &'a ServerDefinitions>) -> Self {
-        let built_in = registry.declarations().map(|tool| tool.name.clone());
-        let foreign = others.flat_map(ServerDefinitions::definitions).map(|tool| tool.name().to_owned());
-        // Names that are words of the language say nothing.
-        Self(built_in.chain(foreign).filter(|name| name.contains(['_', '-'])).collect())
+impl NameOwners {
+    fn of<'a>(registry: &Registry, servers: impl Iterator<Item = (&'a str, &'a ServerDefinitions)>) -> Self {
+        let mut owners = HashMap::<String, Vec<String>>::new();
+        let mut add = |name: &str, owner: &str| {
+            // Names that are words of the language say nothing.
+            if name.contains(['_', '-']) {
+                owners.entry(name.to_owned()).or_default().push(owner.to_owned());
+            }
+        };
+        registry.declarations().for_each(|tool| add(&tool.name, ""));
+        for (server, definitions) in servers {
+            definitions.tools.iter().filter_map(|raw| raw["name"].as_str()).for_each(|name| add(name, server));
+        }
+        Self(owners)
     }
 
-    fn are_in(&self, definition: &Definition) -> bool {
-        let text = definition.raw().to_string();
-        let own = definition.name();
+    /// Whether a definition of this server has the name of a tool that isn't the server's own.
+    fn has_other(&self, server: &str, definition: &Definition) -> bool {
         let is_word = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '-';
-        text.split(|letter| !is_word(letter)).any(|word| word != own && self.0.iter().any(|name| name == word))
+        let text = definition.raw().to_string();
+        let is_others = |word: &str| self.0.get(word).is_some_and(|owners| !owners.iter().any(|owner| owner == server));
+        text.split(|letter| !is_word(letter)).any(is_others)
     }
 }
 
@@ -104,7 +112,7 @@ fn add_tools(
     name: &str,
     config: &McpServerConfig,
     approved: &ServerDefinitions,
-    others: &OtherNames,
+    owners: &NameOwners,
     registry: &mut Registry,
     warn: &WarningSink,
 ) {
@@ -115,7 +123,7 @@ fn add_tools(
             .map_err(|error| error.message)
             .and_then(|tool| {
                 let tool = tool.of_server(approved.about.as_ref()).touching(bindings).within(timeout);
-                let tool = if others.are_in(&definition) { tool.speaking_of_others() } else { tool };
+                let tool = if owners.has_other(name, &definition) { tool.speaking_of_others() } else { tool };
                 registry.add(Arc::new(tool)).map_err(|error| error.to_string())
             });
         if let Err(why) = added {
