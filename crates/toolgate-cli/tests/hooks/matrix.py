@@ -121,8 +121,9 @@ class World:
 
 
 def denied(world):
-    shown = world.run([[SHELL[world.client]("rm -rf ~/canary ~")], [SHELL[world.client]("echo after > after.txt")]])
-    assert world.has_canary(), "the home is gone"
+    # Policy denies it everywhere; were it run after all, only a file of this world would be gone.
+    shown = world.run([[SHELL[world.client]("shred -u ~/canary")], [SHELL[world.client]("echo after > after.txt")]])
+    assert world.has_canary(), "it ran"
     assert "Toolgate" in shown, "the model isn't told why"
     assert world.read("after.txt") == "after\n", "what is allowed doesn't run"
 

@@ -44,10 +44,10 @@ pub(super) fn denied_files(errors: &str, paths: &CommandPaths, workdir: &Path) -
     let shows = |written: &String| plain(&workdir.join(written)).is_none_or(|path| paths.shows(&path));
     let refused = refusals(errors).flat_map(|line| {
         let writes = tells_of_writing(line);
-        paths_in(without_program_name(line)).filter(move |written| writes || shows(written))
+        paths_in(without_source(without_program_name(line))).filter(move |written| writes || shows(written))
     });
     let unseen = last_lines(errors).filter(|line| tells_of_writing(line) && has_any(line, READ_ERRORS));
-    let unseen = unseen.flat_map(|line| paths_in(without_program_name(line)));
+    let unseen = unseen.flat_map(|line| paths_in(without_source(without_program_name(line))));
     let found = refused.chain(unseen.filter(|written| !shows(written)));
     let busy = last_lines(errors).filter(|line| has_any(line, BUSY_ERRORS));
     let busy = busy.flat_map(|line| paths_in(without_program_name(line)).chain(quoted(line).map(str::to_owned)));
@@ -131,6 +131,13 @@ fn without_program_name(line: &str) -> &str {
     let is_program = || rustix::fs::access(prefix, Access::EXEC_OK).is_ok() && !Path::new(prefix).is_dir();
     let is_name = !prefix.contains(char::is_whitespace) && !is_about_prefix && (rest.contains('/') || is_program());
     if is_name { rest } else { line }
+}
+
+/// Of `cannot copy 'A' to 'B'`, the part about B: a copy doesn't change what it is made from.
+fn without_source(line: &str) -> &str {
+    let Some((_, copied)) = line.split_once("cannot copy ") else { return line };
+    let target = |start: &char| copied.split_once(format!("{start} to ").as_str()).map(|(_, target)| target);
+    QUOTES.iter().find_map(target).unwrap_or(line)
 }
 
 /// What stands in quotes.
@@ -266,6 +273,9 @@ mod tests {
         ("OUT/file: cannot open: Permission denied", &["write /outside/file"]),
         ("/bin/sh: cannot open x: Permission denied", &[]),
         ("can't write OUT/file: it said: Permission denied", &["write /outside/file"]),
+        ("fatal: cannot copy 'OUT/file' to './inside/file': Read-only file system", &[]),
+        ("fatal: cannot copy './inside/file' to 'OUT/new': Read-only file system", &["write /outside"]),
+        ("cp: cannot copy 'OUT/file': Read-only file system", &["write /outside/file"]),
     ];
 
     #[test]
