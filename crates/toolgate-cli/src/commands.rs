@@ -20,6 +20,7 @@ mod hook;
 mod inbox;
 mod index;
 mod init;
+mod lsp;
 mod mcp;
 mod policy;
 mod quarantine;
@@ -126,6 +127,7 @@ enum Verb {
     Tools(tools::ToolsArgs),
     Dialects(dialects::DialectsArgs),
     Mcp(mcp::McpArgs),
+    Lsp(lsp::LspArgs),
     Policy(policy::PolicyArgs),
     Config(config::ConfigArgs),
     Approvals(approvals::ApprovalsArgs),
@@ -216,6 +218,7 @@ impl CommandLine {
             Verb::Tools(verb) => verb.run(&invocation()?),
             Verb::Dialects(verb) => verb.run(&invocation()?),
             Verb::Mcp(verb) => verb.run(&invocation()?),
+            Verb::Lsp(verb) => verb.run(&invocation()?),
             Verb::Policy(verb) => verb.run(&invocation()?),
             Verb::Config(verb) => verb.run(&invocation()?),
             Verb::Approvals(verb) => verb.run(&invocation()?),

@@ -2,6 +2,7 @@
 //! `toolgate_policy::compile` make settings and a policy out of the records of all layers.
 
 mod commands;
+mod lsp;
 mod mcp;
 mod rule;
 mod tools;
@@ -17,6 +18,7 @@ use crate::error::{ConfigError, from_toml, line_at};
 use crate::preset::Preset;
 
 pub use self::commands::{CommandsConfig, OverlayMode, UnknownCommandAction};
+pub use self::lsp::{AfterChanges, LspConfig, LspServerConfig};
 pub use self::mcp::{McpConfig, McpServerConfig, SecretSource, ServerDirectory, ServerProtocol};
 pub use self::rule::RuleConfig;
 pub use self::tools::{ConfiguredToolConfig, EffectsConfig, ToolsConfig};
@@ -67,6 +69,8 @@ pub struct Config {
     pub model: ModelConfig,
     /// Other MCP servers.
     pub mcp: McpConfig,
+    /// Language servers.
+    pub lsp: LspConfig,
 }
 
 /// `[network]`: hosts that need no asking.

@@ -104,6 +104,26 @@ const SERVER_FIELDS: [FieldRow; 13] = [
     ("effects", "tables", "`[mcp.servers.NAME.effects.TOOL]`: what a call of that tool touches; see above."),
 ];
 
+/// The fields of a language server.
+const LANGUAGE_SERVER_FIELDS: [FieldRow; 8] = [
+    ("command", "list of strings", "The program and its arguments, without a shell. Required."),
+    (
+        "files",
+        "table of strings",
+        "The endings of the files that it understands, each with the language's id: `{ zig = \"zig\" }`. Those of the built-in server of that name if left out.",
+    ),
+    (
+        "markers",
+        "list of strings",
+        "Names of files that a project's directory has. The nearest above a file is the project.",
+    ),
+    ("env", "table of strings", "Variables that it has, as they are. `{home}` in them is its own directory."),
+    ("settings", "table", "What it is answered when it asks for its configuration."),
+    ("options", "table", "Its `initializationOptions`."),
+    ("install", "string", "The command that installs it, for messages."),
+    ("idle_seconds", "whole number", "Seconds without a question after which it is stopped. 600 if left out."),
+];
+
 /// The fields of stated effects.
 const EFFECT_FIELDS: [FieldRow; 4] = [
     ("read", "list of strings", "Files and directories that it reads."),
@@ -124,6 +144,7 @@ fn document() -> String {
         .replace("{root_fields}", fields(&ROOT_FIELDS).trim_end())
         .replace("{tool_fields}", fields(&TOOL_FIELDS).trim_end())
         .replace("{server_fields}", fields(&SERVER_FIELDS).trim_end())
+        .replace("{language_server_fields}", fields(&LANGUAGE_SERVER_FIELDS).trim_end())
         .replace("{effect_fields}", fields(&EFFECT_FIELDS).trim_end())
 }
 
@@ -221,6 +242,7 @@ mod tests {
         assert_eq!(known_names("[[roots]]\nnobody_knows = 1"), Some(names(&ROOT_FIELDS)));
         assert_eq!(known_names("[tools.any]\nnobody_knows = 1"), Some(names(&TOOL_FIELDS)));
         assert_eq!(known_names("[mcp.servers.any]\nnobody_knows = 1"), Some(names(&SERVER_FIELDS)));
+        assert_eq!(known_names("[lsp.servers.any]\nnobody_knows = 1"), Some(names(&LANGUAGE_SERVER_FIELDS)));
         assert_eq!(known_names("[tools.any.effects]\nnobody_knows = 1"), Some(names(&EFFECT_FIELDS)));
         let of_tools = known_names("[limits.tools.any]\nnobody_knows = 1").unwrap();
         let general: BTreeSet<String> = known_names("[limits]\nnobody_knows = 1").unwrap();

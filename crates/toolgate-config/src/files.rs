@@ -110,6 +110,11 @@ impl ConfigPaths {
         self.state.join("mcp/homes")
     }
 
+    /// The directory of the homes and logs of language servers, one for each workspace.
+    pub fn language_servers(&self) -> PathBuf {
+        self.state.join("lsp")
+    }
+
     /// The token that authenticates the owner over HTTP.
     pub fn http_token(&self) -> PathBuf {
         self.state.join("http.token")

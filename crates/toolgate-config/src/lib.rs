@@ -30,11 +30,11 @@ pub mod trust;
 
 pub use all_faults::all_faults;
 pub use config::{
-    ApprovalsConfig, AuditConfig, CachesConfig, CommandsConfig, Config, ConfiguredToolConfig, EffectsConfig,
-    FetchConfig, GrantDays, LimitsConfig, McpConfig, McpServerConfig, NetworkConfig, OverlayMode, PackageCacheMode,
-    ProcessesConfig, RedactConfig, RootConfig, RuleConfig, SecretSource, SensitiveConfig, ServerDirectory,
-    ServerProtocol, SkillsConfig, StoreConfig, StoreUrl, ToolLimitsConfig, ToolsConfig, UndoConfig,
-    UnknownCommandAction,
+    AfterChanges, ApprovalsConfig, AuditConfig, CachesConfig, CommandsConfig, Config, ConfiguredToolConfig,
+    EffectsConfig, FetchConfig, GrantDays, LimitsConfig, LspConfig, LspServerConfig, McpConfig, McpServerConfig,
+    NetworkConfig, OverlayMode, PackageCacheMode, ProcessesConfig, RedactConfig, RootConfig, RuleConfig, SecretSource,
+    SensitiveConfig, ServerDirectory, ServerProtocol, SkillsConfig, StoreConfig, StoreUrl, ToolLimitsConfig,
+    ToolsConfig, UndoConfig, UnknownCommandAction,
 };
 pub use contradictions::contradictions;
 pub use effective::EffectiveSetting;
@@ -44,4 +44,4 @@ pub use flags::FlagLayer;
 pub use layer::{ConfigLayer, UNTIL_TRUSTED};
 pub use preset::{Preset, choose_preset};
 pub use setting::{LayerRule, Setting, SettingRow, SettingValue};
-pub use settings::{CallLimits, CommandLimits, ModelSettings, ProcessLimits, Settings, merge};
+pub use settings::{CallLimits, CommandLimits, LspSettings, ModelSettings, ProcessLimits, Settings, merge};

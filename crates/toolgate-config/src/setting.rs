@@ -6,8 +6,8 @@ use serde_json::Value;
 use toolgate_contract::{AllowedTools, Durability, Layer, QuarantineMode, Tier};
 
 use crate::config::{
-    Config, ConfiguredToolConfig, GrantDays, McpServerConfig, OverlayMode, PackageCacheMode, RootConfig, RuleConfig,
-    StoreUrl, ToolLimitsConfig, UnknownCommandAction,
+    AfterChanges, Config, ConfiguredToolConfig, GrantDays, LspServerConfig, McpServerConfig, OverlayMode,
+    PackageCacheMode, RootConfig, RuleConfig, StoreUrl, ToolLimitsConfig, UnknownCommandAction,
 };
 use crate::layer::ConfigLayer;
 use crate::preset::Preset;
@@ -374,6 +374,7 @@ choices! {
     Preset: Preset::ALL, |preset| format!("\"{preset}\"");
     UnknownCommandAction: [Self::Confine, Self::Ask, Self::Deny], quoted;
     OverlayMode: [Self::Off, Self::On], quoted;
+    AfterChanges: [Self::Off, Self::On], quoted;
     PackageCacheMode: [Self::Private, Self::Off], quoted;
     QuarantineMode: [Self::Off, Self::Report, Self::On], quoted;
     Durability: [Self::Os, Self::Sync], quoted;
@@ -421,6 +422,7 @@ lists! {
     BTreeMap<String, String>: "table of strings";
     BTreeMap<String, ConfiguredToolConfig>: "`[tools.NAME]` tables";
     BTreeMap<String, McpServerConfig>: "`[mcp.servers.NAME]` tables";
+    BTreeMap<String, LspServerConfig>: "`[lsp.servers.NAME]` tables";
 }
 
 /// Settings that have no default: nothing holds until a layer states them.

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use toolgate_contract::{AllowedTools, Durability, QuarantineMode, Tier, TokenUsage};
 
 use crate::config::{
-    ConfiguredToolConfig, GrantDays, McpServerConfig, OverlayMode, PackageCacheMode, RootConfig, StoreConfig,
-    UnknownCommandAction,
+    AfterChanges, ConfiguredToolConfig, GrantDays, LspServerConfig, McpServerConfig, OverlayMode, PackageCacheMode,
+    RootConfig, StoreConfig, UnknownCommandAction,
 };
 use crate::table::{
     LIMITS_BYTES, LIMITS_LINE_CHARS, LIMITS_LINES, LIMITS_TIMEOUT_SECONDS, PROCESSES_MOST, PROCESSES_OUTPUT_BYTES,
@@ -82,6 +82,21 @@ pub struct Settings {
     pub mcp_servers: BTreeMap<String, McpServerConfig>,
     /// How many of their tools models are told of one by one.
     pub mcp_listed_tools: u64,
+    /// Language servers.
+    pub lsp: LspSettings,
+}
+
+/// How language servers are used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LspSettings {
+    /// Whether the errors that a change caused are told with it.
+    pub after_changes: AfterChanges,
+    /// Bytes of memory that each may use.
+    pub memory_bytes: u64,
+    /// Seconds that a question waits for one that is still indexing.
+    pub wait_seconds: u64,
+    /// Further ones, by name.
+    pub servers: BTreeMap<String, LspServerConfig>,
 }
 
 /// The model that agents work with, and what it costs.

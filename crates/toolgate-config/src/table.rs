@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use toolgate_contract::{AllowedTools, Durability, QuarantineMode, Tier};
 
 use crate::config::{
-    ConfiguredToolConfig, GrantDays, McpServerConfig, OverlayMode, PackageCacheMode, RootConfig, RuleConfig, StoreUrl,
-    ToolLimitsConfig, UnknownCommandAction,
+    AfterChanges, ConfiguredToolConfig, GrantDays, LspServerConfig, McpServerConfig, OverlayMode, PackageCacheMode,
+    RootConfig, RuleConfig, StoreUrl, ToolLimitsConfig, UnknownCommandAction,
 };
 use crate::effective::EffectiveSetting;
 use crate::layer::ConfigLayer;
@@ -66,6 +66,16 @@ settings! {
         "Other MCP servers, whose tools are offered beside the built-in ones; see [MCP servers](#mcp-servers).";
     MCP_LISTED_TOOLS: u64 = 30, "mcp.listed_tools", Strongest, |config| config.mcp.listed_tools,
         "How many tools of those servers models are told of one by one. Where there are more, they are told of `tools_find` and `tools_use` instead.";
+
+    LSP_AFTER_CHANGES: AfterChanges = AfterChanges::On, "lsp.after_changes", Strongest, |config| config.lsp.after_changes,
+        "Whether a call that changes files also tells the errors that its change caused, by language servers that run already.";
+    LSP_MEMORY_BYTES: u64 = 4 * GIBIBYTE, "lsp.memory_bytes", Tighten, |config| config.lsp.memory_bytes,
+        "Bytes of memory that each process of a language server or linter may use (4 GiB).";
+    LSP_WAIT_SECONDS: u64 = 30, "lsp.wait_seconds", Strongest, |config| config.lsp.wait_seconds,
+        "Seconds that a question about code waits for a language server that is still indexing.";
+    LSP_SERVERS: BTreeMap<String, LspServerConfig> = BTreeMap::new(), "lsp.servers", Approve,
+        |config| Some(config.lsp.servers.clone()),
+        "Language servers beside the built-in ones, or in place of those of the same name; see [Language servers](#language-servers).";
 
     NETWORK_ALLOW: Vec<String> = Vec::new(), "network.allow", Approve, |config| Some(config.network.allow.clone()),
         "Hosts that need no asking: a domain, `*.domain`, an address or a range, without scheme and port, or `@registries` \
@@ -204,7 +214,9 @@ settings! {
 }
 
 /// The numbers for which 0 makes no sense.
-pub(crate) static POSITIVE: [&Setting<u64>; 17] = [
+pub(crate) static POSITIVE: [&Setting<u64>; 19] = [
+    &LSP_MEMORY_BYTES,
+    &LSP_WAIT_SECONDS,
     &COMMANDS_TEMPORARY_BYTES,
     &COMMANDS_PROCESSES,
     &COMMANDS_OPEN_FILES,

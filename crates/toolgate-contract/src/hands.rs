@@ -15,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 pub use self::files::FileHands;
 pub use self::processes::ProcessHands;
 use crate::{
-    Agents, AllowedTools, ArtifactRef, BoxFuture, ErrorCode, Message, NoteKind, NoteUpdate, Question, QuestionOutcome,
-    ResourceRequest, SearchAnswer, SearchQuestion, ServerCall, ServerDescription, ServerReply, SkillCandidate,
-    ToolError, WebRequest, WebResponse,
+    Agents, AllowedTools, ArtifactRef, BoxFuture, CodeAnswer, CodeQuestion, Effect, ErrorCode, Message, NoteKind,
+    NoteUpdate, Preview, Question, QuestionOutcome, ResourceRequest, SearchAnswer, SearchQuestion, ServerCall,
+    ServerDescription, ServerReply, SkillCandidate, ToolError, WebRequest, WebResponse,
 };
 
 /// Work for a thread that may block.
@@ -82,6 +82,11 @@ pub trait Hands: FileHands + ProcessHands + Send + Sync {
     ) -> BoxFuture<'a, Result<Value, ToolError>>;
     /// What another MCP server says of itself, for a call that declared to start it.
     fn describe_server<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<ServerDescription, ToolError>>;
+    /// Asks language servers about code that the call declared to read: the workspace, and each path of the question.
+    fn ask_about_code(&self, question: CodeQuestion) -> BoxFuture<'_, Result<CodeAnswer, ToolError>>;
+    /// States effects that only running could tell, with what they would change. If the call has them already, it goes on.
+    /// Otherwise it has to end with this error: the gate judges the effects and runs the call once more, with them.
+    fn state_further(&self, effects: Vec<Effect>, preview: Preview) -> Result<(), ToolError>;
     /// Other agents, for a call that declared this agent; and the id of the call, which is their parent.
     fn agents(&self, agent: &str) -> Result<(&dyn Agents, &str), ToolError>;
 }

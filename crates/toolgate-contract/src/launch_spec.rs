@@ -54,6 +54,8 @@ pub struct LaunchSpec {
     pub unsandboxed: bool,
     /// Whether it has no caches of package managers: what commands put there would run with its secrets.
     pub without_caches: bool,
+    /// Bytes of memory that it may use, if that is less than others may.
+    pub memory_bytes: Option<u64>,
 }
 
 impl LaunchSpec {
@@ -78,6 +80,7 @@ impl LaunchSpec {
             only_reads: false,
             unsandboxed: false,
             without_caches: false,
+            memory_bytes: None,
         }
     }
 

@@ -10,6 +10,7 @@ mod blob;
 mod call;
 mod change;
 mod clock;
+mod code;
 mod counted;
 mod decision;
 mod denied_access;
@@ -54,6 +55,11 @@ pub use change::{
     SeenVersion,
 };
 pub use clock::{Clock, SystemClock};
+pub use code::{
+    CallDirection, ChangedSource, CodeAnswer, CodeCall, CodeDiagnostic, CodeFindings, CodeIntelligence, CodePlace,
+    CodeQuestion, CodeSeverity, CodeSymbol, CodeTarget, Connect, DefinitionKind, FinishedProgram, ServerHost,
+    ServerReport, ServerStatus,
+};
 pub use counted::{counted, noun};
 pub use decision::{Decision, Finding, Layer, NamedChanges, RemoteUrl, RuleName, Verdict};
 pub use denied_access::DeniedAccess;
@@ -100,8 +106,8 @@ pub use staged_changes::{
 pub use tier::Tier;
 pub use tool::{AnyTool, BoxFuture, PreparedCall, Preview, Tool, VersionAdapter, erase, payload_schema};
 pub use tool_server::{
-    ResourceRequest, ServerCall, ServerChannel, ServerConnection, ServerDescription, ServerLocation, ServerReply,
-    ToolServer,
+    ResourceRequest, ServerCall, ServerChannel, ServerConnection, ServerDescription, ServerLifetime, ServerLocation,
+    ServerReply, ToolServer,
 };
 pub use tree_walk::{
     EntryMetadata, SkipReason, VisitedEntry, Visitor, VisitorFactory, WalkHandle, WalkOptions, WalkStep,

@@ -1,6 +1,7 @@
 //! Other MCP servers, whose tools can be called here. Whoever implements these speaks the protocol; where a server runs, what it
 //! can touch and how long it lives is decided by the gate.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -40,8 +41,16 @@ pub enum ServerChannel {
     Remote(Arc<dyn Web>, Arc<dyn EgressPolicy>),
 }
 
-/// A server that runs. Dropping the last hold on it ends it, with everything that it has started.
-pub trait ServerConnection: Send + Sync {
+/// A server that runs, whatever it speaks. Dropping the last hold on it ends it, with everything that it has started.
+pub trait ServerLifetime: Any + Send + Sync {
+    /// Whether it can still be spoken to.
+    fn is_open(&self) -> bool;
+    /// Ends it, and returns when it and all that it started are gone.
+    fn end(&self) -> BoxFuture<'_, ()>;
+}
+
+/// An MCP server that runs.
+pub trait ServerConnection: ServerLifetime {
     /// What it says of itself and of its tools.
     fn describe(&self) -> BoxFuture<'_, Result<ServerDescription, ToolError>>;
     /// Calls a tool, if the server defines it as it was approved. Gives the result as the server wrote it. What the server asks
@@ -55,10 +64,6 @@ pub trait ServerConnection: Send + Sync {
     fn stderr(&self) -> String {
         String::new()
     }
-    /// Whether it can still be spoken to.
-    fn is_open(&self) -> bool;
-    /// Ends it, and returns when it and all that it started are gone.
-    fn end(&self) -> BoxFuture<'_, ()>;
 }
 
 /// A call of a server's tool.

@@ -13,7 +13,6 @@ pub use result::decision;
 
 /// The clude design.
 pub static CLUDE: Dialect = Dialect {
-    unavailable: UNAVAILABLE,
     format: ResultFormat::Json,
     record: Some(audit::record),
     ..Dialect::new("clude", "the design of clude's tool protocol", TOOLS, result::failure)
@@ -63,6 +62,8 @@ const MEMORY: &[Parameter] = &[
     Parameter::optional("existing_knowledge_id", Text, "The entry to update or delete"),
 ];
 
+const LINTS: &[Parameter] = &[Parameter::required("paths", Texts, "Files or directories")];
+
 static TOOLS: &[DialectTool] = &[
     DialectTool::new("list_dir", "list", "Lists a directory.", LIST, tools::enter_list, result::leave),
     DialectTool::new("glob_file_search", "find", "Finds files by name.", GLOB, tools::enter_glob, result::leave),
@@ -73,13 +74,12 @@ static TOOLS: &[DialectTool] = &[
     DialectTool::new("codebase_search", "search", SEARCH_ABOUT, SEARCH, tools::enter_search, result::leave),
     DialectTool::new("run_terminal_cmd", "shell", RUN_ABOUT, RUN, tools::enter_run, result::leave),
     DialectTool::new("display", "display", DISPLAY_ABOUT, DISPLAY, tools::enter_display, result::leave),
+    DialectTool::new("read_lints", "lints", LINTS_ABOUT, LINTS, tools::enter_lints, result::leave),
     DialectTool::new("update_memory", "memory", MEMORY_ABOUT, MEMORY, tools::enter_memory, result::leave),
 ];
 
-const UNAVAILABLE: &[(&str, &str)] =
-    &[("read_lints", "there are no language servers. Run the project's own linter with `run_terminal_cmd`.")];
-
 const SEARCH_ABOUT: &str = "Finds the places in the code that fit a question best. Use grep for exact text.";
+const LINTS_ABOUT: &str = "Shows what language servers and linters find wrong.";
 const RUN_ABOUT: &str = "Runs a command, confined to the workspace.";
 const DISPLAY_ABOUT: &str =
     "Shows the person progress, a finding or an explanation. Call it at the start of each step of longer work.";

@@ -3,6 +3,7 @@
 mod commands;
 mod failure;
 mod files;
+mod languages;
 mod notes;
 
 use crate::dialect::{Dialect, DialectTool, ResultFormat};
@@ -11,7 +12,6 @@ use crate::parameter::{ANY_INTEGER, Parameter};
 
 /// The coder design.
 pub static CODER: Dialect = Dialect {
-    unavailable: UNAVAILABLE,
     format: ResultFormat::Json,
     ..Dialect::new("coder", "the design of coder's built-in tools", TOOLS, failure::failure)
 };
@@ -51,6 +51,13 @@ const TASK: &[Parameter] = &[
     Parameter::required("objective", Text, "Its task, with everything that it needs to know"),
 ];
 
+const FILE: &[Parameter] = &[PATH];
+const POSITION: &[Parameter] = &[
+    PATH,
+    Parameter::required("line", ANY_INTEGER, "The line, from 0"),
+    Parameter::required("character", ANY_INTEGER, "The character in the line, from 0"),
+];
+
 static TOOLS: &[DialectTool] = &[
     DialectTool::new("read", "read", "Reads a page of a file.", READ, files::enter_read, files::leave_read),
     DialectTool::new("write", "write", "Writes a whole file.", WRITE, files::enter_write, files::leave_write),
@@ -63,12 +70,30 @@ static TOOLS: &[DialectTool] = &[
     DialectTool::new("todowrite", "todo_write", TODO_ABOUT, TODOS, notes::enter_todowrite, notes::leave_todos),
     DialectTool::new("skill", "skill", "Lists skills, or loads one.", SKILL, notes::enter_skill, notes::leave_skill),
     DialectTool::new("task", "task", TASK_ABOUT, TASK, notes::enter_task, notes::leave_task),
-];
-
-const UNAVAILABLE: &[(&str, &str)] = &[
-    ("lsp_diagnostics", "there are no language servers. Use `grep` to look for likely faults."),
-    ("lsp_definition", "there are no language servers. Use `grep` to search for the symbol."),
-    ("lsp_hover", "there are no language servers. Read the source."),
+    DialectTool::new(
+        "lsp_diagnostics",
+        "lsp_diagnostics",
+        "Shows what is wrong in a file.",
+        FILE,
+        languages::enter_diagnostics,
+        languages::leave_diagnostics,
+    ),
+    DialectTool::new(
+        "lsp_definition",
+        "lsp_definition",
+        "Finds where a symbol is defined.",
+        POSITION,
+        languages::enter_definition,
+        languages::leave_definition,
+    ),
+    DialectTool::new(
+        "lsp_hover",
+        "lsp_hover",
+        "Shows what a symbol is.",
+        POSITION,
+        languages::enter_hover,
+        languages::leave_hover,
+    ),
 ];
 
 const BASH_ABOUT: &str = "Runs a command in the workspace, confined to it.";

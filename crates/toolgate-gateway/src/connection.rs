@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use toolgate_contract::{
-    BoxFuture, ChildProcess, ErrorCode, Person, ServerCall, ServerConnection, ServerDescription, ToolError, counted,
-    sha256,
+    BoxFuture, ChildProcess, ErrorCode, Person, ServerCall, ServerConnection, ServerDescription, ServerLifetime,
+    ToolError, counted, sha256,
 };
 
 pub(crate) use self::http_channel::{HttpChannel, read as read_body};
@@ -258,7 +258,9 @@ impl ServerConnection for Connection {
     fn stderr(&self) -> String {
         self.peer.stderr()
     }
+}
 
+impl ServerLifetime for Connection {
     fn is_open(&self) -> bool {
         self.peer.pending.is_open()
     }

@@ -9,11 +9,13 @@ mod egress;
 mod entrusting;
 mod event_writer;
 mod hands;
+mod language_calls;
 mod outgoing;
 mod path;
 mod person_channel;
 mod refusals;
 mod server_calls;
+mod server_launch;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,9 +23,9 @@ use std::time::Duration;
 use toolgate_changes::WorkspaceChanges;
 use toolgate_config::Settings;
 use toolgate_contract::{
-    Call, CancellationToken, Clock, Declaration, Effect, Files, HiddenPaths, LocatedEffect, MCP_READ, MCP_RESOURCES,
-    Permission, ProcessLauncher, Reply, Right, SearchIndex, SkillCandidate, Skills, TOOLS_FIND, TOOLS_USE, ToolError,
-    Verdict, Web,
+    Call, CancellationToken, Clock, CodeIntelligence, Declaration, Effect, Files, HiddenPaths, LocatedEffect, MCP_READ,
+    MCP_RESOURCES, Permission, ProcessLauncher, Reply, Right, SearchIndex, SkillCandidate, Skills, TOOLS_FIND,
+    TOOLS_USE, ToolError, Verdict, Web,
 };
 use toolgate_policy::{Ceiling, Policy, PolicyRequest};
 use toolgate_redact::Redactor;
@@ -43,6 +45,7 @@ use crate::locks::PathLocks;
 use crate::processes::ProcessRegistries;
 use crate::registry::{RegisteredTool, Registry};
 use crate::replay::Replay;
+use crate::servers::RunningLanguageServers;
 use crate::session::Session;
 use crate::skills::{SkillDirectory, SkillLoader};
 use crate::step_timings::StepTimings;
@@ -72,6 +75,8 @@ pub struct GateParts {
     pub processes: Option<Arc<dyn ProcessLauncher>>,
     /// Other MCP servers.
     pub servers: Arc<ToolServers>,
+    /// Answers questions about code.
+    pub code: Option<Arc<dyn CodeIntelligence>>,
     /// Fetches over HTTP.
     pub web: Option<Arc<dyn Web>>,
     /// Ranks places for a question.
@@ -90,6 +95,8 @@ pub struct Gate {
     scanner: Arc<HiddenPathScanner>,
     registries: Arc<ProcessRegistries>,
     locks: Arc<PathLocks>,
+    /// Language servers, shared by all sessions: policy is the same for all of them.
+    languages: Arc<RunningLanguageServers>,
 }
 
 /// How a call would be judged, without running it.
@@ -104,7 +111,8 @@ pub struct Judgement {
 impl Gate {
     /// A gate made of these parts.
     pub fn new(parts: GateParts) -> Self {
-        Self { parts, scanner: Arc::default(), registries: Arc::default(), locks: Arc::default() }
+        let languages = Arc::new(RunningLanguageServers::new("language server"));
+        Self { parts, scanner: Arc::default(), registries: Arc::default(), locks: Arc::default(), languages }
     }
 
     /// Its parts, to make another gate of them.

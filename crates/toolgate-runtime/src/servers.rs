@@ -1,5 +1,5 @@
-//! The MCP servers that run for a session. A server starts with the first call of one of its tools, is shared by the session's
-//! calls, and is stopped when nobody has called it for a while, or with the session.
+//! Servers that run: MCP servers of a session, language servers of a workspace. A server starts with the first call that
+//! needs it, is shared by further calls, and is stopped when nobody has called it for a while, or with whoever holds it.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use toolgate_contract::{Enforced, ErrorCode, LaunchSpec, ServerConnection, ToolError, WorkspacePath, counted};
+use toolgate_contract::{
+    Enforced, ErrorCode, LaunchSpec, ServerConnection, ServerLifetime, ToolError, WorkspacePath, counted,
+};
 
 /// Failures in a row after which a server isn't started again for a while.
 const FAILURES: u32 = 3;
@@ -17,22 +19,27 @@ const FAILURES: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-/// The servers of one session, by name.
-#[derive(Default)]
-pub struct SessionServers {
-    slots: Mutex<HashMap<String, Arc<ServerSlot>>>,
+/// The MCP servers of one session, by name.
+pub type SessionServers = RunningServers<dyn ServerConnection>;
+
+/// The language servers of one workspace, by server and project.
+pub(crate) type RunningLanguageServers = RunningServers<dyn ServerLifetime>;
+
+/// Running servers of one kind, by name.
+pub struct RunningServers<C: ?Sized> {
+    /// What messages call them.
+    kind: &'static str,
+    slots: Mutex<HashMap<String, Arc<ServerSlot<C>>>>,
 }
 
 /// What is known of one server.
-#[derive(Default)]
-struct ServerSlot {
+struct ServerSlot<C: ?Sized> {
     /// Held while it is started, so that it is started once.
-    state: tokio::sync::Mutex<SlotState>,
+    state: tokio::sync::Mutex<SlotState<C>>,
 }
 
-#[derive(Default)]
-struct SlotState {
-    running: Option<Arc<RunningServer>>,
+struct SlotState<C: ?Sized> {
+    running: Option<Arc<RunningServer<C>>>,
     failures: u32,
     /// How many calls in a row it ended in.
     crashes: u32,
@@ -44,8 +51,8 @@ struct SlotState {
 pub(crate) type CoveredPaths = Vec<(WorkspacePath, Option<(u64, u64)>)>;
 
 /// A server that runs.
-pub(crate) struct RunningServer {
-    pub(crate) connection: Arc<dyn ServerConnection>,
+pub(crate) struct RunningServer<C: ?Sized> {
+    pub(crate) connection: Arc<C>,
     /// How it was launched, for snapshots of what it can change; none for a server elsewhere.
     pub(crate) spec: Option<LaunchSpec>,
     /// Whether a sandbox keeps it from protected paths.
@@ -57,9 +64,9 @@ pub(crate) struct RunningServer {
     last_used: Mutex<Instant>,
 }
 
-impl RunningServer {
+impl<C: ?Sized> RunningServer<C> {
     pub(crate) fn new(
-        connection: Arc<dyn ServerConnection>,
+        connection: Arc<C>,
         spec: Option<LaunchSpec>,
         is_confined: bool,
         covered: CoveredPaths,
@@ -78,22 +85,39 @@ impl RunningServer {
     }
 }
 
-impl SessionServers {
+impl<C: ServerLifetime + ?Sized> RunningServers<C> {
+    /// No servers yet. `kind` is what messages call them.
+    pub fn new(kind: &'static str) -> Self {
+        Self { kind, slots: Mutex::default() }
+    }
+
+    /// Whether none was ever started.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.slots.lock().is_empty()
+    }
+
+    /// The server of this name, if it runs and isn't just being started or stopped.
+    pub(crate) fn peek(&self, name: &str) -> Option<Arc<RunningServer<C>>> {
+        let slot = self.slots.lock().get(name).cloned()?;
+        let state = slot.state.try_lock().ok()?;
+        state.running.clone().filter(|running| running.connection.is_open())
+    }
+
     /// The running server of this name, or the one that `start` starts. Without a call for `idle`, it is stopped.
     pub(crate) async fn running(
         &self,
         name: &str,
         idle: Duration,
-        start: impl Future<Output = Result<RunningServer, ToolError>>,
-    ) -> Result<Arc<RunningServer>, ToolError> {
-        let slot = Arc::clone(self.slots.lock().entry(name.to_owned()).or_default());
+        start: impl Future<Output = Result<RunningServer<C>, ToolError>>,
+    ) -> Result<Arc<RunningServer<C>>, ToolError> {
+        let slot = Arc::clone(self.slots.lock().entry(name.to_owned()).or_insert_with(ServerSlot::new));
         let mut state = slot.state.lock().await;
         if let Some(running) = state.running.as_ref().filter(|running| running.connection.is_open()) {
             running.touch();
             return Ok(Arc::clone(running));
         }
         state.running = None;
-        state.check_pause(name)?;
+        state.check_pause(self.kind, name)?;
         let started = start.await;
         state.count(&started);
         let running = Arc::new(started?);
@@ -133,8 +157,15 @@ impl SessionServers {
     }
 }
 
-impl SlotState {
-    fn check_pause(&self, name: &str) -> Result<(), ToolError> {
+impl<C: ?Sized> ServerSlot<C> {
+    fn new() -> Arc<Self> {
+        let state = SlotState { running: None, failures: 0, crashes: 0, paused_until: None };
+        Arc::new(Self { state: tokio::sync::Mutex::new(state) })
+    }
+}
+
+impl<C: ?Sized> SlotState<C> {
+    fn check_pause(&self, kind: &str, name: &str) -> Result<(), ToolError> {
         let left = self.paused_until.map(|until| until.saturating_duration_since(Instant::now())).unwrap_or_default();
         if left.is_zero() {
             return Ok(());
@@ -144,7 +175,7 @@ impl SlotState {
             0 => format!("ended in {} in a row", counted(self.crashes, "call")),
             failures => format!("failed to start {} in a row", counted(failures, "time")),
         };
-        let message = format!("The MCP server `{name}` {what}; it is tried again in {seconds}.");
+        let message = format!("The {kind} `{name}` {what}; it is tried again in {seconds}.");
         Err(ToolError::new(ErrorCode::ServerError, message).with_hint("Go on without its tools, or tell the person."))
     }
 
@@ -169,7 +200,11 @@ impl SlotState {
 }
 
 /// Waits until a server wasn't used for so long, and lets go of it.
-async fn stop_when_idle(slot: Weak<ServerSlot>, running: Weak<RunningServer>, idle: Duration) {
+async fn stop_when_idle<C: ServerLifetime + ?Sized>(
+    slot: Weak<ServerSlot<C>>,
+    running: Weak<RunningServer<C>>,
+    idle: Duration,
+) {
     while let Some(until) = running.upgrade().map(|running| running.idle_at(idle)) {
         if until > Instant::now() {
             tokio::time::sleep_until(until).await;
@@ -178,8 +213,9 @@ async fn stop_when_idle(slot: Weak<ServerSlot>, running: Weak<RunningServer>, id
         let Some(slot) = slot.upgrade() else { return };
         let mut state = slot.state.lock().await;
         // A call may have come meanwhile, or be in it.
-        let is_idle =
-            |running: &Arc<RunningServer>| running.idle_at(idle) <= Instant::now() && Arc::strong_count(running) == 1;
+        let is_idle = |running: &Arc<RunningServer<C>>| {
+            running.idle_at(idle) <= Instant::now() && Arc::strong_count(running) == 1
+        };
         match &state.running {
             Some(running) if is_idle(running) => state.running = None,
             Some(running) => running.touch(),
@@ -216,7 +252,9 @@ mod tests {
         fn read_resource<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<serde_json::Value, ToolError>> {
             Box::pin(async { Ok(serde_json::Value::Null) })
         }
+    }
 
+    impl ServerLifetime for Silent {
         fn is_open(&self) -> bool {
             true
         }
@@ -226,7 +264,7 @@ mod tests {
         }
     }
 
-    fn running() -> RunningServer {
+    fn running() -> RunningServer<dyn ServerConnection> {
         RunningServer::new(Arc::new(Silent), Some(LaunchSpec::shell("true")), true, Vec::new(), Enforced::default())
     }
 
@@ -234,7 +272,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_server_starts_once_and_stops_when_nobody_uses_it() {
-        let servers = SessionServers::default();
+        let servers = SessionServers::new("MCP server");
         let first = servers.running("a", IDLE, async { Ok(running()) }).await.unwrap();
         let again = servers.running("a", IDLE, async { panic!("it runs already") }).await.unwrap();
         assert!(Arc::ptr_eq(&first, &again));
@@ -268,7 +306,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_server_that_keeps_failing_is_left_alone_for_a_while() {
-        let servers = SessionServers::default();
+        let servers = SessionServers::new("MCP server");
         let fail = || async { Err(ToolError::new(ErrorCode::ServerError, "It ended.")) };
         for _ in 0..FAILURES {
             assert_eq!(servers.running("a", IDLE, fail()).await.err().unwrap().message, "It ended.");

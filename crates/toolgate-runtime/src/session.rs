@@ -113,7 +113,7 @@ impl Session {
             ceilings: Vec::new(),
             turn: None,
             processes: Arc::default(),
-            servers: Arc::default(),
+            servers: Arc::new(SessionServers::new("MCP server")),
             agents: None,
             waits: false,
             client_tools: Arc::default(),

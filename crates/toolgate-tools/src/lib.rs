@@ -10,7 +10,15 @@ mod fetch;
 mod find;
 mod grep;
 mod image;
+mod lints;
 mod list;
+mod lsp_calls;
+mod lsp_definition;
+mod lsp_diagnostics;
+mod lsp_hover;
+mod lsp_references;
+mod lsp_rename;
+mod lsp_symbols;
 mod memory;
 mod move_file;
 mod notebook;
@@ -44,7 +52,15 @@ pub use edit::EditTool;
 pub use fetch::FetchTool;
 pub use find::FindTool;
 pub use grep::GrepTool;
+pub use lints::LintsTool;
 pub use list::ListTool;
+pub use lsp_calls::LspCallsTool;
+pub use lsp_definition::LspDefinitionTool;
+pub use lsp_diagnostics::LspDiagnosticsTool;
+pub use lsp_hover::LspHoverTool;
+pub use lsp_references::LspReferencesTool;
+pub use lsp_rename::LspRenameTool;
+pub use lsp_symbols::LspSymbolsTool;
 pub use memory::MemoryTool;
 pub use move_file::MoveTool;
 pub use notebook::NotebookTool;
@@ -64,31 +80,39 @@ pub use write::WriteTool;
 /// Every built-in tool.
 pub fn all() -> Vec<Arc<dyn AnyTool>> {
     vec![
-        erase(ArtifactTool),  // reads back stored output
-        erase(AskTool),       // asks the person a question
-        erase(DeleteTool),    // removes a file or directory
-        erase(DisplayTool),   // shows the person a message
-        erase(EditTool),      // replaces text inside a file
-        erase(FetchTool),     // makes an HTTP request
-        erase(FindTool),      // finds files by their paths
-        erase(GrepTool),      // finds lines by their content
-        erase(ImageTool),     // shows an image
-        erase(ListTool),      // shows what is in a directory
-        erase(MemoryTool),    // saves notes across runs
-        erase(MoveTool),      // moves or renames a file
-        erase(NotebookTool),  // shows and changes the cells of a notebook
-        erase(PatchTool),     // applies a diff to many files at once
-        erase(PlanTool),      // stores the plan
-        erase(ProcessTool),   // controls a running command
-        erase(ReadTool),      // shows a file, by lines
-        erase(ScriptTool),    // runs a skill's script
-        erase(SearchTool),    // ranks places for a question
-        erase(ShellTool),     // runs a command in the sandbox
-        erase(SkillTool),     // lists and loads skills
-        erase(StatTool),      // shows facts about a path
-        erase(TodoReadTool),  // shows the todo list
-        erase(TodoWriteTool), // replaces the todo list
-        erase(WriteTool),     // creates or replaces a file
+        erase(ArtifactTool),       // reads back stored output
+        erase(AskTool),            // asks the person a question
+        erase(DeleteTool),         // removes a file or directory
+        erase(DisplayTool),        // shows the person a message
+        erase(EditTool),           // replaces text inside a file
+        erase(FetchTool),          // makes an HTTP request
+        erase(FindTool),           // finds files by their paths
+        erase(GrepTool),           // finds lines by their content
+        erase(ImageTool),          // shows an image
+        erase(LintsTool),          // shows what linters find wrong
+        erase(ListTool),           // shows what is in a directory
+        erase(LspCallsTool),       // shows who calls a function
+        erase(LspDefinitionTool),  // shows where a symbol is defined
+        erase(LspDiagnosticsTool), // shows what language servers find wrong
+        erase(LspHoverTool),       // shows what a symbol is
+        erase(LspReferencesTool),  // shows where a symbol is used
+        erase(LspRenameTool),      // renames a symbol everywhere
+        erase(LspSymbolsTool),     // shows the symbols of a file
+        erase(MemoryTool),         // saves notes across runs
+        erase(MoveTool),           // moves or renames a file
+        erase(NotebookTool),       // shows and changes the cells of a notebook
+        erase(PatchTool),          // applies a diff to many files at once
+        erase(PlanTool),           // stores the plan
+        erase(ProcessTool),        // controls a running command
+        erase(ReadTool),           // shows a file, by lines
+        erase(ScriptTool),         // runs a skill's script
+        erase(SearchTool),         // ranks places for a question
+        erase(ShellTool),          // runs a command in the sandbox
+        erase(SkillTool),          // lists and loads skills
+        erase(StatTool),           // shows facts about a path
+        erase(TodoReadTool),       // shows the todo list
+        erase(TodoWriteTool),      // replaces the todo list
+        erase(WriteTool),          // creates or replaces a file
     ]
 }
 

@@ -1,6 +1,7 @@
 //! Code that several tools share: paging and cursors, encodings, files about to change, command results, images, and
 //! the text engines behind `edit`, `patch` and every diff.
 
+pub(crate) mod code_target;
 pub(crate) mod command_output;
 pub(crate) mod command_result;
 pub(crate) mod cursor;

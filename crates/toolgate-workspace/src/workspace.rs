@@ -20,6 +20,7 @@ use toolgate_web::{FetchLimits, WebClient};
 
 use crate::configured_tools::add_configured_tools;
 use crate::error::WorkspaceError;
+use crate::language_servers::language_servers;
 use crate::live_events::LiveEvents;
 use crate::location::WorkspaceLocation;
 use crate::mcp_servers::{add_mcp_servers, server_secrets};
@@ -184,6 +185,7 @@ fn gate_parts(
     Ok(GateParts {
         registry,
         servers: Arc::new(servers),
+        code: Some(Arc::new(language_servers(location, &settings, &options.environment)?)),
         policy,
         redactor: Arc::new(Redactor::new(secrets)),
         clock: Arc::clone(&options.clock),

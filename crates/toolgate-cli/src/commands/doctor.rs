@@ -1,5 +1,6 @@
 //! `toolgate doctor`: checks whether Toolgate's guarantees hold here, and says what to do if not.
 
+mod language_servers;
 mod required_commands;
 
 use std::sync::Arc;
@@ -271,6 +272,7 @@ fn commands(invocation: &Invocation, compiled: CompiledConfig) -> Result<Vec<Doc
     }
     checks.push(host_list_check(enforcement.tier, &profile)?);
     checks.push(required_commands::required_commands(invocation, &profile)?);
+    checks.push(language_servers::installed(invocation)?);
     Ok(checks)
 }
 

@@ -189,9 +189,8 @@ fn dialects_are_listed_declared_and_called_from_the_shell() {
     let world = World::new();
     let said = world.run(&["dialects"]);
     assert!(said.out.contains("claude-2.0") && said.out.contains("exec_command"), "{said:?}");
-    assert!(said.out.contains("11 of 14"), "coder lacks its three tools for language servers: {said:?}");
     let said = world.run(&["--json", "dialects"]);
-    assert!(said.out.contains(r#"{"name":"lsp_hover","reason":"there are no language servers."#), "{said:?}");
+    assert!(said.out.contains(r#"{"name":"lsp","reason":"there are no language servers."#), "{said:?}");
     let said = world.run(&["tools", "--dialect", "claude", "--format", "anthropic", "--json"]);
     let tools: Value = serde_json::from_str(&said.out).unwrap();
     let read = tools.as_array().unwrap().iter().find(|tool| tool["name"] == "Read").unwrap();

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::named_tables::{merge_mcp_servers, merge_tools};
+use super::named_tables::{merge_lsp_servers, merge_mcp_servers, merge_tools};
 use super::roots::merge_roots;
-use super::{CallLimits, CommandLimits, ModelSettings, ProcessLimits, Settings};
+use super::{CallLimits, CommandLimits, LspSettings, ModelSettings, ProcessLimits, Settings};
 use crate::config::{StoreConfig, ToolLimitsConfig};
 use crate::error::{ConfigError, ConfigFault};
 use crate::layer::ConfigLayer;
@@ -68,6 +68,12 @@ pub fn merge(
         configured_tools: merge_tools(layers, warnings)?,
         mcp_servers: merge_mcp_servers(layers, warnings)?,
         mcp_listed_tools: MCP_LISTED_TOOLS.merge(layers, warnings),
+        lsp: LspSettings {
+            after_changes: LSP_AFTER_CHANGES.merge(layers, warnings),
+            memory_bytes: LSP_MEMORY_BYTES.merge(layers, warnings),
+            wait_seconds: LSP_WAIT_SECONDS.merge(layers, warnings),
+            servers: merge_lsp_servers(layers, warnings)?,
+        },
     })
 }
 

@@ -1,15 +1,15 @@
-//! `[tools.NAME]` and `[mcp.servers.NAME]`: what has a name of its own in a file. Of two layers that define the same name the
+//! `[tools.NAME]`, `[mcp.servers.NAME]` and `[lsp.servers.NAME]`: what has a name of its own in a file. Of two layers that define the same name the
 //! stronger one decides, as a whole; an untrusted workspace defines nothing.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::config::{Config, ConfiguredToolConfig, EffectsConfig, McpServerConfig};
+use crate::config::{Config, ConfiguredToolConfig, EffectsConfig, LspServerConfig, McpServerConfig};
 use crate::error::{ConfigError, ConfigFault};
 use crate::layer::ConfigLayer;
 use crate::setting::LayerRule;
-use crate::table::{MCP_SERVERS, TOOLS_NAME};
+use crate::table::{LSP_SERVERS, MCP_SERVERS, TOOLS_NAME};
 
 /// Characters of a name. The names of a server's tools begin with its own, and no client takes more than 64.
 const LONGEST_NAME: usize = 32;
@@ -30,6 +30,26 @@ pub(super) fn merge_mcp_servers(
 ) -> Result<BTreeMap<String, McpServerConfig>, ConfigError> {
     let check = |name: &str, server: &McpServerConfig| check_server(name, server);
     merge_named(layers, MCP_SERVERS.rule, "the MCP server", |config| &config.mcp.servers, check, warnings)
+}
+
+/// The language servers.
+pub(super) fn merge_lsp_servers(
+    layers: &[ConfigLayer],
+    warnings: &mut Vec<String>,
+) -> Result<BTreeMap<String, LspServerConfig>, ConfigError> {
+    let check = |name: &str, server: &LspServerConfig| check_language_server(name, server);
+    merge_named(layers, LSP_SERVERS.rule, "the language server", |config| &config.lsp.servers, check, warnings)
+}
+
+fn check_language_server(name: &str, server: &LspServerConfig) -> Result<(), ConfigFault> {
+    let wrong = |why: &str, hint: &str| Err(ConfigFault::new(format!("The language server `{name}` {why}."), hint));
+    if server.command.iter().all(String::is_empty) {
+        return wrong("has no `command`", "Name the program that is started, and its arguments.");
+    }
+    if server.idle_seconds == Some(0) {
+        return wrong("has a limit of 0 seconds", "Use 1 or more, or leave it out.");
+    }
+    Ok(())
 }
 
 fn merge_named<T: Clone + PartialEq>(

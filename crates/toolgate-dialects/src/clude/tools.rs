@@ -12,6 +12,12 @@ use crate::shell::MOST_WAIT_MS;
 const MOST_LINES: i64 = 2000;
 const MOST_MATCHES: i64 = 1000;
 
+pub(super) fn enter_lints(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    let paths: Vec<Value> =
+        args.texts("paths").unwrap_or_default().iter().map(|path| json!(memory.native(path))).collect();
+    Ok(NativeCall::new("lints", json!({ "paths": paths })))
+}
+
 pub(super) fn enter_list(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
     let ignore = args.texts("ignore_globs").unwrap_or_default();
     Ok(NativeCall::new("list", json!({ "path": memory.native(args.word("path")), "ignore": ignore })))

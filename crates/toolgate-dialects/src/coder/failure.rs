@@ -25,7 +25,11 @@ pub(super) fn failure(failed: &FailedCall<'_>) -> ShownResult {
         timed_out(failed, &mut result);
     }
     if failed.tool.starts_with("lsp_") {
-        result["server_status"] = "unavailable".into();
+        let status = match failed.fault {
+            EnterFault::Refused(error) => error.details.as_ref().map(|details| details["server_status"].clone()),
+            _ => None,
+        };
+        result["server_status"] = status.filter(Value::is_string).unwrap_or_else(|| "unavailable".into());
     }
     object(result)
 }

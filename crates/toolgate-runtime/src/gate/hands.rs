@@ -4,6 +4,7 @@ mod call_hands;
 mod effect_index;
 mod entrusted;
 mod files;
+mod languages;
 mod processes;
 mod servers;
 mod tally;
@@ -11,18 +12,20 @@ mod unfinished;
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use toolgate_changes::{ChangeApplier, ChangeSettler};
 use toolgate_contract::{Effect, EgressPolicy, LocatedEffect, SkillOrigin};
 
 pub(super) use self::call_hands::CallHands;
 use self::call_hands::ToolServices;
-pub(super) use self::tally::Tally;
+pub(super) use self::tally::{FurtherEffects, Tally};
 use super::agent_notes::RedactedNotes;
 use super::approval_options::hours_later;
 use super::call_processes::CallProcesses;
 use super::call_record::CallRecord;
 use super::egress::CallEgress;
 use super::event_writer::EventWriter;
+use super::language_calls::LanguageCalls;
 use super::person_channel::PersonChannel;
 use super::server_calls::ServerCalls;
 use crate::skills::SkillLoader;
@@ -51,6 +54,13 @@ impl CallRecord<'_> {
                 processes: Arc::clone(&processes),
                 policy: Arc::clone(&parts.policy),
                 web: parts.web.clone(),
+            }),
+            languages: Arc::new(LanguageCalls {
+                code: parts.code.clone(),
+                running: Arc::clone(&self.gate.languages),
+                processes: Arc::clone(&processes),
+                memory_bytes: parts.settings.lsp.memory_bytes,
+                enforced: Mutex::default(),
             }),
             processes,
             changes,

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! A step that fails gives the record back with the error, since a refused call is recorded too. Where confinement stopped a
-//! call and what it lacked is known, the same function is called once more with a wider [`Request`].
+//! call and what it lacked is known, the same function is called once more with a wider [`Request`]; so it is where only the
+//! tool itself could find out what it would change.
 
 mod approved;
 mod cleared;
@@ -25,6 +26,7 @@ pub use self::cleared::Cleared;
 use self::found::Found;
 use self::outcome::Outcome;
 use super::call_record::CallRecord;
+use super::hands::FurtherEffects;
 use super::refusals::{aborted, repeated_id, unrecorded};
 use crate::step_timings::StepTimings;
 
@@ -38,7 +40,7 @@ pub(super) async fn perform(record: Box<CallRecord<'_>>) -> (Reply, StepTimings)
         let error = aborted(by, None);
         return Outcome::from(record.stopped(error)).finish();
     }
-    let outcome = attempt(record, Request::Stated).await.unwrap_or_else(Outcome::from);
+    let outcome = attempt(record, Request::Stated).await.unwrap_or_else(Outcome::from).go_on().await;
     let outcome = outcome.without_hopeless_requests();
     match outcome.missing() {
         missing if missing.is_empty() => outcome,
@@ -104,14 +106,24 @@ enum Request {
         /// The denials that say so.
         denials: Vec<Denial>,
     },
+    /// The same, and what the tool found out by running that it would touch.
+    Further(FurtherEffects),
 }
 
 impl Request {
     /// The rights that the first attempt lacked; none in the first attempt.
     fn missing(&self) -> &[Effect] {
         match self {
-            Self::Stated => &[],
+            Self::Stated | Self::Further(_) => &[],
             Self::Wider { missing, .. } => missing,
+        }
+    }
+
+    /// What the tool found out by running that it would touch.
+    fn further(&self) -> &[Effect] {
+        match self {
+            Self::Stated | Self::Wider { .. } => &[],
+            Self::Further(further) => &further.effects,
         }
     }
 }

@@ -7,22 +7,26 @@ use std::time::Duration;
 use serde_json::Value;
 use toolgate_changes::InPlaceCommand;
 use toolgate_contract::{
-    ApplyMode, CancellationToken, Enforced, ErrorCode, Files, LaunchSpec, NetworkAccess, Person, ResourceRequest,
-    RestrictedPaths, RootAccess, ServerCall, ServerChannel, ServerDescription, ServerLocation, ServerReply,
-    SettledChanges, ToolError, ToolServer, Web, WorkspacePath,
+    ApplyMode, CancellationToken, Enforced, ErrorCode, LaunchSpec, NetworkAccess, Person, ResourceRequest, RootAccess,
+    ServerCall, ServerChannel, ServerConnection, ServerDescription, ServerLocation, ServerReply, SettledChanges,
+    ToolError, ToolServer, Web,
 };
 use toolgate_policy::Policy;
 
 use super::call_processes::CallProcesses;
-use super::command_settlement::{as_seen, snapshot};
+use super::command_settlement::snapshot;
 use super::egress::CallEgress;
-use crate::servers::{CoveredPaths, RunningServer, SessionServers};
+use super::server_launch::{covered, unless_cancelled};
+use crate::servers::{RunningServer, SessionServers};
 
 /// The servers that configuration names.
 pub type ToolServers = BTreeMap<String, Arc<dyn ToolServer>>;
 
 /// The port of a host for which none is given.
 const USUAL_PORT: u16 = 443;
+
+/// An MCP server that runs.
+type McpServer = RunningServer<dyn ServerConnection>;
 
 /// Calls servers' tools for one call of ours.
 pub(super) struct ServerCalls {
@@ -93,7 +97,7 @@ impl ServerCalls {
 
     /// The running server of this name. One that was launched before something was hidden, or before a hidden file was replaced,
     /// would see it, so it is started again.
-    async fn start_fresh(&self, name: &str) -> Result<Arc<RunningServer>, ToolError> {
+    async fn start_fresh(&self, name: &str) -> Result<Arc<McpServer>, ToolError> {
         let running = self.start(name).await?;
         if running.spec.is_none() {
             return Ok(running);
@@ -107,7 +111,7 @@ impl ServerCalls {
     }
 
     /// The running server of this name.
-    async fn start(&self, name: &str) -> Result<Arc<RunningServer>, ToolError> {
+    async fn start(&self, name: &str) -> Result<Arc<McpServer>, ToolError> {
         let server = self.known.get(name).ok_or_else(|| {
             let message = format!("No MCP server named `{name}` is configured.");
             ToolError::new(ErrorCode::NotFound, message).with_hint("`toolgate mcp list` shows those there are.")
@@ -116,7 +120,7 @@ impl ServerCalls {
         self.running.running(name, idle, self.launch(server.as_ref())).await
     }
 
-    async fn launch(&self, server: &dyn ToolServer) -> Result<RunningServer, ToolError> {
+    async fn launch(&self, server: &dyn ToolServer) -> Result<McpServer, ToolError> {
         match server.location()? {
             ServerLocation::Program(spec) => self.launch_program(server, *spec).await,
             ServerLocation::Remote(host, port) => {
@@ -132,35 +136,22 @@ impl ServerCalls {
     }
 
     /// Starts a program in its sandbox, and begins to speak to it.
-    async fn launch_program(&self, server: &dyn ToolServer, spec: LaunchSpec) -> Result<RunningServer, ToolError> {
-        let (processes, settler) = (&self.processes, &self.processes.settler);
-        let launcher = processes.launcher()?;
-        let is_confined = launcher.protects().await?;
+    async fn launch_program(&self, server: &dyn ToolServer, spec: LaunchSpec) -> Result<McpServer, ToolError> {
         let apply_mode = match server.workspace_access() {
             RootAccess::Read => ApplyMode::None,
             RootAccess::Write => ApplyMode::InPlace,
         };
-        let restricted = processes.restricted_paths().await?;
-        let covered = covered(&restricted, processes.files.as_ref());
         let spec = LaunchSpec {
             network: NetworkAccess::Listed(Arc::new(CallEgress::new(Arc::clone(&self.policy), hosts(server)))),
             apply_mode,
             only_reads: apply_mode == ApplyMode::None,
-            ..spec.restricted(restricted)
+            ..spec
         };
-        let view = match is_confined {
-            true => toolgate_changes::CommittedView::Mounted,
-            false => toolgate_changes::CommittedView::AsItIs,
-        };
-        let spec = as_seen(settler, spec, view).await?;
-        let child = launcher.launch(spec.clone()).await?;
-        let enforced = child.enforced();
-        let connection = server.connect(ServerChannel::Program(child)).await?;
-        Ok(RunningServer::new(connection, Some(spec), is_confined, covered, enforced))
+        self.processes.launch_server(spec, |child| server.connect(ServerChannel::Program(child))).await
     }
 
     /// The workspace before the call, for a server that may change it.
-    async fn snapshot(&self, server: &str, running: &RunningServer) -> Result<Option<Arc<InPlaceCommand>>, ToolError> {
+    async fn snapshot(&self, server: &str, running: &McpServer) -> Result<Option<Arc<InPlaceCommand>>, ToolError> {
         match (self.known.get(server).map(|server| server.workspace_access()), &running.spec) {
             (Some(RootAccess::Write), Some(spec)) => snapshot(&self.processes.settler, spec, running.is_confined).await,
             _ => Ok(None),
@@ -173,26 +164,6 @@ impl ServerCalls {
         let work = tokio::task::spawn_blocking(move || settler.settle(None, Some(in_place), ApplyMode::InPlace));
         let settled = work.await.map_err(|_| ToolError::internal("The server's changes couldn't be settled."))??;
         Ok(Some(settled).filter(|settled| !settled.is_empty()))
-    }
-}
-
-/// The paths that policy takes from every command, with device and inode of what is there.
-fn covered(restricted: &RestrictedPaths, files: &dyn Files) -> CoveredPaths {
-    let identity =
-        |place: &WorkspacePath| files.node(place, false).ok().flatten().map(|node| (node.device, node.number));
-    let places = restricted.hidden.iter().chain(&restricted.protected);
-    places.map(|place| (place.clone(), identity(place))).collect()
-}
-
-/// What the work comes to, unless the call is cancelled before.
-async fn unless_cancelled<T>(
-    cancel: &CancellationToken,
-    work: impl Future<Output = Result<T, ToolError>>,
-) -> Result<T, ToolError> {
-    tokio::select! {
-        biased;
-        () = cancel.cancelled() => Err(ToolError::cancelled()),
-        done = work => done,
     }
 }
 

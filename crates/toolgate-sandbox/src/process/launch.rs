@@ -116,7 +116,7 @@ impl Sandbox {
     async fn launch_once(&self, profile: &Profile, spec: &LaunchSpec) -> Result<Child, SandboxError> {
         let CommandPlan { plan, request, confinement, staged, scratch } =
             CommandPlan::new(profile, spec, self.inner.tier)?;
-        let plan = self.with_memory_limit(plan);
+        let plan = self.with_memory_limit(plan, spec);
         let packed = packed(&plan)?;
         // Staged changes have directories of their own, so no sandbox could have been built ahead for them.
         let is_pooled = staged.is_none() && !spec.unsandboxed;
@@ -143,16 +143,20 @@ impl Sandbox {
 
     /// Takes the usual limit off the memory of each process where a cgroup limits that of all: sanitizers reserve terabytes of
     /// memory that they never use, which counts for the one (`RLIMIT_DATA`) and not for the other.
-    fn with_memory_limit(&self, mut plan: SandboxPlan) -> SandboxPlan {
+    /// A command that may use less than others gets that limit.
+    fn with_memory_limit(&self, mut plan: SandboxPlan, spec: &LaunchSpec) -> SandboxPlan {
         if self.inner.has_memory_cgroup && plan.limits.memory == Some(default_memory_limit()) {
             plan.limits.memory = None;
+        }
+        if let Some(most) = spec.memory_bytes {
+            plan.limits.memory = Some(plan.limits.memory.map_or(most, |limit| limit.min(most)));
         }
         plan
     }
 
     /// Builds a sandbox for commands like this one ahead, and returns what it would enforce.
     pub async fn prepare(&self, profile: &Profile, spec: &LaunchSpec) -> Result<Enforcement, SandboxError> {
-        let plan = self.with_memory_limit(standing_plan(profile, spec, self.inner.tier)?);
+        let plan = self.with_memory_limit(standing_plan(profile, spec, self.inner.tier)?, spec);
         let packed = packed(&plan)?;
         self.warm(|warm| warm.touch(&packed));
         let findings = match self.prepare_one(&packed).await {

@@ -7,16 +7,17 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use serde_json::Value;
 use toolgate_contract::{
-    Access, Agents, AllowedTools, ArtifactRef, Artifacts, BlockingWork, BoxFuture, CancellationToken, Changes, Effect,
-    EgressPolicy, ErrorCode, Files, Guarantee, Hands, HiddenPaths, LocatedEffect, Message, NoteKind, NoteUpdate, Notes,
-    Person, ProcessTable, Question, QuestionOutcome, ResourceRequest, SearchAnswer, SearchIndex, SearchQuestion,
-    ServerCall, ServerDescription, ServerReply, SkillCandidate, Skills, ToolError, Web, WebRequest, WebResponse,
-    WorkspacePath,
+    Access, Agents, AllowedTools, ArtifactRef, Artifacts, BlockingWork, BoxFuture, CancellationToken, Changes,
+    CodeAnswer, CodeQuestion, Effect, EgressPolicy, ErrorCode, Files, Guarantee, Hands, HiddenPaths, LocatedEffect,
+    Message, NoteKind, NoteUpdate, Notes, Person, Preview, ProcessTable, Question, QuestionOutcome, ResourceRequest,
+    SearchAnswer, SearchIndex, SearchQuestion, ServerCall, ServerDescription, ServerReply, SkillCandidate, Skills,
+    ToolError, Web, WebRequest, WebResponse, WorkspacePath,
 };
 
 use super::effect_index::EffectIndex;
-use super::tally::Tally;
+use super::tally::{FurtherEffects, Tally};
 use super::unfinished::UnfinishedWork;
+use crate::gate::language_calls::LanguageCalls;
 use crate::gate::server_calls::ServerCalls;
 use crate::hidden_hard_links::HiddenHardLinks;
 use crate::hidden_path_scanner::HiddenPathScanner;
@@ -44,6 +45,8 @@ pub(super) struct ToolServices {
     pub(super) processes: Arc<dyn ProcessTable>,
     /// Other MCP servers.
     pub(super) servers: Arc<ServerCalls>,
+    /// Language servers.
+    pub(super) languages: Arc<LanguageCalls>,
     /// HTTP access; none if nothing can be fetched.
     pub(super) web: Option<Arc<dyn Web>>,
     /// The search index; none if nothing is indexed here.
@@ -287,6 +290,20 @@ impl Hands for CallHands {
 
     fn describe_server<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<ServerDescription, ToolError>> {
         Box::pin(self.start_server(server))
+    }
+
+    fn ask_about_code(&self, question: CodeQuestion) -> BoxFuture<'_, Result<CodeAnswer, ToolError>> {
+        Box::pin(self.ask_language_servers(question))
+    }
+
+    fn state_further(&self, effects: Vec<Effect>, preview: Preview) -> Result<(), ToolError> {
+        let is_granted = |wanted: &Effect| self.granted.iter().any(|granted| granted.effect == *wanted);
+        if effects.iter().all(is_granted) {
+            return Ok(());
+        }
+        self.note(|tally| tally.further = Some(FurtherEffects { effects, preview }));
+        let message = "What the call would change is something else by now. Nothing was changed.";
+        Err(ToolError::new(ErrorCode::StaleFile, message).with_hint("Make the call once more."))
     }
 
     fn agents(&self, agent: &str) -> Result<(&dyn Agents, &str), ToolError> {

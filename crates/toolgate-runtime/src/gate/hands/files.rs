@@ -107,6 +107,7 @@ impl FileHands for CallHands {
             let access = if edit.after.is_some() { Access::Write } else { Access::Delete };
             self.reach(access, &edit.place)?;
         }
+        self.note_sources(&edits);
         let changes = self.services.changes.make(edits)?;
         self.note_changes(&changes);
         Ok(changes)

@@ -64,6 +64,7 @@ impl CallHands {
 
     /// Counts settled changes as the call's.
     pub(super) fn count_changes(&self, settled: &SettledChanges) {
+        self.note_settled_sources(settled);
         let path = |line: &String| line.get(1..).unwrap_or_default().to_owned();
         self.note(|tally| {
             tally.files_changed.extend(settled.paths.iter().map(path));

@@ -1,6 +1,9 @@
 //! What hands count while a tool works.
 
-use toolgate_contract::{ArtifactRef, CommandProcess, Denial, DeniedAccess, Enforced, FoldedDirectory, OmittedText};
+use toolgate_contract::{
+    ArtifactRef, ChangedSource, CodeDiagnostic, CommandProcess, Denial, DeniedAccess, Effect, Enforced,
+    FoldedDirectory, OmittedText, Preview,
+};
 
 /// What the hands counted while the tool worked. The tool can't forget to report it, because it doesn't report it.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +34,19 @@ pub(in crate::gate) struct Tally {
     pub(in crate::gate) denials: Vec<Denial>,
     /// Those of them that the reply tells of, with what to do next.
     pub(in crate::gate) denied: Vec<DeniedAccess>,
+    /// Effects that only running could tell. The call is judged once more, with them.
+    pub(in crate::gate) further: Option<FurtherEffects>,
+    /// Files that were changed, for language servers.
+    pub(in crate::gate) changed_sources: Vec<ChangedSource>,
+    /// Errors that these changes caused.
+    pub(in crate::gate) new_errors: Vec<CodeDiagnostic>,
+}
+
+/// What a call would touch beyond what its arguments say, and what that would change.
+#[derive(Debug, Clone)]
+pub(in crate::gate) struct FurtherEffects {
+    pub(in crate::gate) effects: Vec<Effect>,
+    pub(in crate::gate) preview: Preview,
 }
 
 impl Tally {

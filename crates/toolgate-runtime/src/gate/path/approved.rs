@@ -5,6 +5,7 @@ use toolgate_contract::{EventPayload, PreparedCall};
 use super::cleared::Cleared;
 use super::{Request, Stopped};
 use crate::gate::call_record::CallRecord;
+use crate::gate::hands::FurtherEffects;
 
 /// A call that policy allows or a person approved.
 pub(super) struct Approved<'a> {
@@ -25,6 +26,12 @@ impl<'a> Approved<'a> {
                 let verdict = record.verdict.as_ref().map(|verdict| record.clean_verdict(verdict));
                 let verdict = verdict.expect("a call is judged before it is approved");
                 (EventPayload::CallWidened { denials, effects: missing, verdict, approval: record.approval }, "widen")
+            }
+            Request::Further(FurtherEffects { effects, .. }) => {
+                let verdict = record.verdict.as_ref().map(|verdict| record.clean_verdict(verdict));
+                let verdict = verdict.expect("a call is judged before it is approved");
+                let (denials, approval) = (Vec::new(), record.approval);
+                (EventPayload::CallWidened { denials, effects, verdict, approval }, "widen")
             }
         };
         if let Err(error) = record.write(started) {

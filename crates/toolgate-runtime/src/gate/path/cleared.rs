@@ -18,16 +18,21 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde_json::Value;
 use toolgate_changes::EntrustedCall;
+use toolgate_config::AfterChanges;
 use toolgate_contract::{ApprovalScope, ErrorCode, PreparedCall, ToolError};
 
 use super::Stopped;
 use super::outcome::Outcome;
 use crate::gate::call_record::CallRecord;
 use crate::gate::hands::CallHands;
+
+/// How long language servers may take to say which errors a change caused.
+const NEW_ERRORS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A call that may run.
 pub struct Cleared<'a> {
@@ -52,6 +57,11 @@ impl<'a> Cleared<'a> {
     pub(super) async fn run(self) -> Outcome<'a> {
         let Self { mut record, call, hands, parallel } = self;
         let result = act(&mut record, call, &hands, parallel).await;
+        let lsp = &record.gate.parts.settings.lsp;
+        if result.is_ok() && lsp.after_changes == AfterChanges::On {
+            hands.find_new_errors(NEW_ERRORS_TIMEOUT).await;
+            record.timings.done("new errors");
+        }
         record.session.flow.note(&record.effects);
         record.tally = hands.tally().following(std::mem::take(&mut record.tally));
         Outcome { record, result }

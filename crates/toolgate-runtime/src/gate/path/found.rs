@@ -41,7 +41,8 @@ impl<'a> Found<'a> {
         let record = &mut self.record;
         let prepared = self.tool.prepare(&record.call)?;
         record.timings.done("validate");
-        let stated = only_declared(prepared.effects(), self.tool.declaration())?;
+        let effects = [prepared.effects(), request.further().to_vec()].concat();
+        let stated = only_declared(effects, self.tool.declaration())?;
         record.effects = record.gate.parts.files.locate(stated)?.into();
         record.wider = requested_effects(record)?;
         record.wider.extend_from_slice(request.missing());

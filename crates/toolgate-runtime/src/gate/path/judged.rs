@@ -163,6 +163,9 @@ impl<'a> Judged<'a> {
     /// What the call would change. A call that can't succeed fails here, so that nobody is asked about it.
     fn preview(&self) -> Result<Option<String>, ToolError> {
         let record = &self.record;
+        if let Request::Further(further) = &self.request {
+            return Ok(Some(record.clean(&further.preview.diff)));
+        }
         match self.call.preview(&record.hands(readable(&record.effects).into())) {
             Ok(preview) => Ok(preview.map(|preview| record.clean(&preview.diff))),
             Err(error) if self.may_be_told(&error) => Err(error),

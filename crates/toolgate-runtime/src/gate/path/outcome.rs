@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 use toolgate_config::Preset;
 use toolgate_contract::{
-    CallEnding, Decision, DeniedAccess, Effect, ErrorCode, Event, EventPayload, Guarantee, GuaranteeLevel, OmittedText,
-    Reply, ReplyArtifacts, Right, ToolError, Truncated,
+    CallEnding, CodeDiagnostic, Decision, DeniedAccess, Effect, ErrorCode, Event, EventPayload, Guarantee,
+    GuaranteeLevel, OmittedText, Reply, ReplyArtifacts, Right, ToolError, Truncated,
 };
 
 use toolgate_policy::PolicyRequest;
@@ -30,6 +30,20 @@ impl<'a> From<Stopped<'a>> for Outcome<'a> {
 }
 
 impl Outcome<'_> {
+    /// Takes the same steps once more where the tool found out by running what it would touch. If policy or the person refuses
+    /// any of it, the call ends with that: nothing was changed yet.
+    pub(super) async fn go_on(self) -> Self {
+        let Self { mut record, result } = self;
+        match record.tally.further.take() {
+            Some(further) if result.is_err() => {
+                // What was left of the first attempt is stopped; the second has a token of its own.
+                record.stop = record.cancel.child_token();
+                attempt(record, Request::Further(further)).await.unwrap_or_else(Outcome::from)
+            }
+            _ => Self { record, result },
+        }
+    }
+
     /// The rights that a failed call was denied and can ask for. What no call can ask for, such as a hidden file, doesn't keep
     /// it from asking for the rest.
     pub(super) fn missing(&self) -> Vec<Effect> {
@@ -100,6 +114,7 @@ impl Outcome<'_> {
         let shown = self.result.and_then(|mut payload| {
             let record = &mut self.record;
             report_denied(&mut payload, &record.tally.denied);
+            report_new_errors(&mut payload, &record.tally.new_errors);
             record.redacted |= record.tally.redacted | record.gate.parts.redactor.json(&mut payload);
             record.timings.done("redact");
             truncated = trim_payload(record, &mut payload)?;
@@ -139,6 +154,13 @@ impl Outcome<'_> {
 fn report_denied(payload: &mut Value, denied: &[DeniedAccess]) {
     if let (Value::Object(payload), false) = (payload, denied.is_empty()) {
         payload.insert("denied".into(), json!(denied));
+    }
+}
+
+/// Adds the errors that the call's changes caused to its payload.
+fn report_new_errors(payload: &mut Value, errors: &[CodeDiagnostic]) {
+    if let (Value::Object(payload), false) = (payload, errors.is_empty()) {
+        payload.insert("new_errors".into(), json!(errors));
     }
 }
 

@@ -26,6 +26,7 @@ impl<'a> Prepared<'a> {
         let verdict = match &self.request {
             Request::Stated => asking_about_outgoing(&self.record, self.verdict()),
             Request::Wider { missing, .. } => self.verdict().asking_only(missing),
+            Request::Further(further) => self.verdict().asking_only(&further.effects),
         };
         self.record.verdict = Some(verdict.clone());
         self.record.timings.done("judge");

@@ -1,0 +1,672 @@
+//! Questions and their answers. Every answer begins with telling the server what changed, and none is empty before the server
+//! has read the project.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use toolgate_contract::{
+    BoxFuture, ChangedSource, CodeAnswer, CodeDiagnostic, CodeFindings, CodeIntelligence, CodeQuestion, CodeSymbol,
+    CodeTarget, DefinitionKind, EntryKind, ErrorCode, ServerHost, ServerReport, ServerStatus, ToolError, VisitedEntry,
+    Visitor, WalkOptions, WalkStep, WorkspacePath, counted,
+};
+
+use crate::connection::{Connection, ConnectionState, still_indexing};
+use crate::diagnostics;
+use crate::documents::{Fault, at_position, read_source};
+use crate::languages::{LanguageServers, concrete};
+use crate::locations::{references_params, shown_path};
+use crate::peer::PeerFault;
+use crate::protocol::{Location, Position, symbol_kind};
+use crate::source_text::{SourceText, words};
+use crate::target::{ambiguous, last_part};
+
+/// How long one answer may take once the server has read the project.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long after its start a server's empty answer is doubted, and how often it is asked again.
+const DOUBTED: Duration = Duration::from_secs(10);
+const DOUBT_PAUSE: Duration = Duration::from_millis(250);
+const DOUBTS: u32 = 8;
+
+/// Files of a directory that are diagnosed.
+const MOST_DIAGNOSED: usize = 50;
+
+/// Files that may define a symbol of which only the name is known.
+const MOST_CANDIDATES: usize = 30;
+
+/// Files that are looked at for a name.
+const MOST_SEARCHED: usize = 20_000;
+
+/// Symbols that one server may add to an answer.
+const MOST_SYMBOLS: usize = 500;
+
+/// New errors that are told after a change, and other files that are looked at for them.
+const MOST_NEW_ERRORS: usize = 10;
+const MOST_OTHER_FILES: usize = 10;
+
+impl CodeIntelligence for LanguageServers {
+    fn answer<'a>(
+        &'a self,
+        question: CodeQuestion,
+        host: &'a dyn ServerHost,
+    ) -> BoxFuture<'a, Result<CodeAnswer, ToolError>> {
+        Box::pin(async move {
+            match question {
+                CodeQuestion::Diagnostics { paths, linters } => self.diagnostics(paths, linters, host).await,
+                CodeQuestion::FileSymbols { path } => self.file_symbols(&path, host).await,
+                CodeQuestion::FindSymbols { query } => self.find_symbols(&query, host).await,
+                CodeQuestion::Definition { ref target, .. }
+                | CodeQuestion::References { ref target }
+                | CodeQuestion::Hover { ref target }
+                | CodeQuestion::Calls { ref target, .. }
+                | CodeQuestion::Rename { ref target, .. } => {
+                    let target = self.located(target, host).await?;
+                    self.about_symbol(&question, &target, host).await
+                }
+            }
+        })
+    }
+
+    fn new_errors<'a>(
+        &'a self,
+        changed: Vec<ChangedSource>,
+        within: Duration,
+        host: &'a dyn ServerHost,
+    ) -> BoxFuture<'a, Vec<CodeDiagnostic>> {
+        Box::pin(async move {
+            let until = Instant::now() + within;
+            let mut found = Vec::new();
+            for (key, changed) in self.by_running_server(changed, host) {
+                let Some(connection) = host.warm(&key).await.and_then(|running| concrete(running).ok()) else {
+                    continue;
+                };
+                let work = connection.errors_after(changed, host, until);
+                if let Ok(Ok(errors)) = tokio::time::timeout_at(until, work).await {
+                    found.extend(errors);
+                }
+            }
+            found.truncate(MOST_NEW_ERRORS);
+            found
+        })
+    }
+}
+
+impl LanguageServers {
+    /// Changed files by the server that they belong to.
+    fn by_running_server(
+        &self,
+        changed: Vec<ChangedSource>,
+        host: &dyn ServerHost,
+    ) -> BTreeMap<String, Vec<ChangedSource>> {
+        let (files, mut by_server) = (host.files(), BTreeMap::<String, Vec<ChangedSource>>::new());
+        for one in changed {
+            if let Ok(choice) = self.choose(files.as_ref(), &one.place) {
+                by_server.entry(choice.key()).or_default().push(one);
+            }
+        }
+        by_server
+    }
+
+    /// The target with a file: where only a name is given, the file that defines it.
+    async fn located(&self, target: &CodeTarget, host: &dyn ServerHost) -> Result<CodeTarget, ToolError> {
+        let (None, Some(symbol)) = (&target.path, &target.symbol) else { return Ok(target.clone()) };
+        let candidates = self.files_with(last_part(symbol), host)?;
+        if candidates.is_empty() {
+            let message = format!("No source file of the workspace has `{symbol}`.");
+            return Err(ToolError::new(ErrorCode::NoMatch, message).with_hint("Check the spelling with `grep`."));
+        }
+        let (mut places, mut fault) = (Vec::new(), None);
+        for place in candidates.iter().take(MOST_CANDIDATES) {
+            match self.definitions_in(place, symbol, host).await {
+                Ok(lines) => places.extend(lines.into_iter().map(|(line, name)| (place.clone(), line, name))),
+                Err(error) => fault = Some(error),
+            }
+        }
+        match (&places[..], fault) {
+            ([(place, line, _)], _) => {
+                Ok(CodeTarget { path: Some(place.clone()), line: Some(*line), ..target.clone() })
+            }
+            ([], Some(error)) => Err(error),
+            ([], None) => {
+                // Nothing defines it by that name; where it is first written, the server knows what it means.
+                Ok(CodeTarget { path: candidates.into_iter().next(), ..target.clone() })
+            }
+            (several, _) => {
+                let files = host.files();
+                let listed = several
+                    .iter()
+                    .take(20)
+                    .map(|(place, line, name)| json!({ "path": files.shown(place), "line": line, "symbol": name }));
+                Err(ambiguous(symbol, several.len(), listed.collect()))
+            }
+        }
+    }
+
+    /// Source files that have a name, those that seem to define it first.
+    fn files_with(&self, name: &str, host: &dyn ServerHost) -> Result<Vec<WorkspacePath>, ToolError> {
+        let places = self.source_files(host, &WorkspacePath::in_workspace(""), MOST_SEARCHED)?;
+        let mut found = Vec::new();
+        for place in places {
+            let Ok(Some(source)) = read_source(host, &place) else { continue };
+            let Some(at) = words(&source.text, name).next() else { continue };
+            let defines = words(&source.text, name).any(|at| looks_like_definition(&source.text[..at]));
+            found.push((!defines, place, at));
+        }
+        found.sort();
+        Ok(found.into_iter().map(|(_, place, _)| place).collect())
+    }
+
+    /// The files in a directory that some server understands, or the file itself.
+    fn source_files(
+        &self,
+        host: &dyn ServerHost,
+        start: &WorkspacePath,
+        most: usize,
+    ) -> Result<Vec<WorkspacePath>, ToolError> {
+        let found: Mutex<Vec<WorkspacePath>> = Mutex::default();
+        let visitors = || -> Visitor<'_> {
+            Box::new(|entry: &VisitedEntry<'_>| {
+                if host.hides(entry.place) {
+                    return WalkStep::Past;
+                }
+                let is_source = || self.catalog.servers.iter().any(|server| server.takes(&entry.place.path));
+                if entry.kind == EntryKind::File && is_source() {
+                    found.lock().push(entry.place.clone());
+                }
+                WalkStep::On
+            })
+        };
+        let options = WalkOptions { gitignore: true, ..WalkOptions::default() };
+        host.files().walk(start, &options, &visitors)?;
+        let mut found = found.into_inner();
+        found.sort();
+        found.truncate(most);
+        Ok(found)
+    }
+
+    /// The lines of a file that define a symbol, with its whole name.
+    async fn definitions_in(
+        &self,
+        place: &WorkspacePath,
+        symbol: &str,
+        host: &dyn ServerHost,
+    ) -> Result<Vec<(u32, String)>, ToolError> {
+        let connection = self.connect_for(place, host).await?;
+        let mut state = connection.state.lock().await;
+        let until = Instant::now() + ANSWER_TIMEOUT;
+        let symbols = async {
+            let (uri, _) = connection.sync(&mut state, host, place).await?;
+            connection.document_symbols(&uri, until).await
+        };
+        let symbols = symbols.await.map_err(|fault| connection.failed(fault))?;
+        let named = symbols.iter().filter(|known| known.is_called(symbol));
+        Ok(named.map(|known| (known.name.start.line + 1, known.path.clone())).collect())
+    }
+
+    /// Answers a question about the symbol at a place.
+    async fn about_symbol(
+        &self,
+        question: &CodeQuestion,
+        target: &CodeTarget,
+        host: &dyn ServerHost,
+    ) -> Result<CodeAnswer, ToolError> {
+        let place = target.path.as_ref().ok_or_else(|| {
+            ToolError::invalid_args("Name the `symbol`, with its `path` and `line` if you know them.")
+        })?;
+        let connection = self.connect_for(place, host).await?;
+        let mut state = connection.state.lock().await;
+        let asked = SymbolQuestion { connection: &connection, question, target, place, host, wait: self.wait };
+        asked.answer(&mut state).await.map_err(|fault| connection.failed(fault))
+    }
+
+    async fn file_symbols(&self, place: &WorkspacePath, host: &dyn ServerHost) -> Result<CodeAnswer, ToolError> {
+        let connection = self.connect_for(place, host).await?;
+        let mut state = connection.state.lock().await;
+        let until = Instant::now() + self.wait + ANSWER_TIMEOUT;
+        let found = async {
+            let (uri, source) = connection.sync(&mut state, host, place).await?;
+            let mut symbols = connection.document_symbols(&uri, until).await?;
+            if symbols.is_empty() && !source.text.trim().is_empty() {
+                connection.readiness(Instant::now() + self.wait).await;
+                symbols = connection.document_symbols(&uri, until).await?;
+            }
+            Ok::<_, Fault>(symbols)
+        };
+        let symbols = found.await.map_err(|fault| connection.failed(fault))?;
+        if !connection.offers("documentSymbolProvider", "textDocument/documentSymbol") {
+            return Err(connection.lacks("list symbols"));
+        }
+        let symbols = symbols.iter().map(|symbol| symbol.in_words()).collect();
+        // What a file has, its own text says; the project doesn't matter.
+        let report = ServerReport { status: ServerStatus::Ready, progress: None, ..connection.report() };
+        Ok(CodeAnswer { servers: vec![report], findings: CodeFindings::Symbols(symbols), notes: Vec::new() })
+    }
+
+    /// Symbols by name, from the servers of all languages that the workspace has.
+    async fn find_symbols(&self, query: &str, host: &dyn ServerHost) -> Result<CodeAnswer, ToolError> {
+        let places = self.source_files(host, &WorkspacePath::in_workspace(""), MOST_SEARCHED)?;
+        let files = host.files();
+        let (mut chosen, mut fault) = (BTreeMap::new(), None);
+        for place in places {
+            match self.choose(files.as_ref(), &place) {
+                Ok(choice) => drop(chosen.entry(choice.key()).or_insert(place)),
+                Err(error) => fault = Some(error),
+            }
+        }
+        let (mut servers, mut symbols, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+        for place in chosen.into_values() {
+            let connection = self.connect_for(&place, host).await?;
+            let mut state = connection.state.lock().await;
+            match self.symbols_by_name(&connection, &mut state, query, &place, host).await {
+                Ok(Some((report, found))) => {
+                    servers.push(report);
+                    symbols.extend(found);
+                }
+                Ok(None) => notes.push(format!("`{}` can't search symbols by name.", connection.entry.name)),
+                Err(error) => {
+                    notes.push(format!("`{}`: {}", connection.entry.name, error.message));
+                    fault = Some(error);
+                }
+            }
+        }
+        match (servers.is_empty(), fault) {
+            (true, Some(error)) => Err(error),
+            (true, None) => {
+                Err(ToolError::new(ErrorCode::ServerError, "No language server here can search symbols by name.")
+                    .with_hint("Use `grep`.")
+                    .with_details(json!({ "server_status": ServerStatus::Missing })))
+            }
+            (false, _) => Ok(CodeAnswer { servers, findings: CodeFindings::Symbols(symbols), notes }),
+        }
+    }
+
+    async fn symbols_by_name(
+        &self,
+        connection: &Connection,
+        state: &mut ConnectionState,
+        query: &str,
+        place: &WorkspacePath,
+        host: &dyn ServerHost,
+    ) -> Result<Option<(ServerReport, Vec<CodeSymbol>)>, ToolError> {
+        let found = async {
+            connection.sync(state, host, place).await?;
+            if !connection.offers("workspaceSymbolProvider", "workspace/symbol") {
+                return Ok(None);
+            }
+            let report = connection.readiness(Instant::now() + self.wait).await;
+            let until = Instant::now() + ANSWER_TIMEOUT;
+            let ask = || connection.peer.request("workspace/symbol", json!({ "query": query }), until);
+            let answer = connection.until_not_empty(ask, Value::is_null_or_empty).await?;
+            Ok::<_, Fault>(Some((report, answer)))
+        };
+        let Some((report, answer)) = found.await.map_err(|fault| connection.failed(fault))? else { return Ok(None) };
+        let items = answer.as_array().cloned().unwrap_or_default();
+        if items.is_empty() && report.status == ServerStatus::Indexing {
+            return Err(still_indexing(&report, self.wait));
+        }
+        let symbols = items.iter().take(MOST_SYMBOLS).filter_map(|item| symbol_in_words(connection, host, item));
+        Ok(Some((report, symbols.collect())))
+    }
+
+    /// What is wrong in files and directories, by all servers and, if asked for, linters.
+    async fn diagnostics(
+        &self,
+        paths: Vec<WorkspacePath>,
+        linters: bool,
+        host: &dyn ServerHost,
+    ) -> Result<CodeAnswer, ToolError> {
+        let mut places = Vec::new();
+        for path in &paths {
+            match host.files().status(path)? {
+                None => return Err(ToolError::not_found(&host.files().shown(path))),
+                Some(found) if found.kind == EntryKind::Directory => {
+                    places.extend(self.source_files(host, path, MOST_SEARCHED)?);
+                }
+                Some(_) => places.push(path.clone()),
+            }
+        }
+        places.sort();
+        places.dedup();
+        let left_out = places.len().saturating_sub(MOST_DIAGNOSED);
+        places.truncate(MOST_DIAGNOSED);
+        let mut answer =
+            CodeAnswer { servers: Vec::new(), findings: CodeFindings::Diagnostics(Vec::new()), notes: Vec::new() };
+        if left_out > 0 {
+            let noun = counted(left_out as u64, "further file");
+            answer.notes.push(format!("{noun} weren't looked at; name a smaller directory."));
+        }
+        let (mut found, mut fault) = (Vec::new(), None);
+        for place in &places {
+            match self.diagnose_file(place, host, &mut answer).await {
+                Ok(items) => found.extend(items),
+                Err(error) if linters || places.len() > 1 => fault = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        if linters {
+            let linted = self.lint(&places, host, &mut answer.notes).await?;
+            found.extend(linted.items);
+            answer.servers.extend(linted.ran);
+        }
+        if let Some(error) = fault {
+            match answer.servers.is_empty() {
+                true => return Err(error),
+                false => answer.notes.push(error.message),
+            }
+        }
+        found.sort_by(|one, other| (&one.path, one.line, one.severity).cmp(&(&other.path, other.line, other.severity)));
+        answer.findings = CodeFindings::Diagnostics(found);
+        Ok(answer)
+    }
+
+    async fn diagnose_file(
+        &self,
+        place: &WorkspacePath,
+        host: &dyn ServerHost,
+        answer: &mut CodeAnswer,
+    ) -> Result<Vec<CodeDiagnostic>, ToolError> {
+        let connection = self.connect_for(place, host).await?;
+        let mut state = connection.state.lock().await;
+        let found = async {
+            connection.sync(&mut state, host, place).await?;
+            let report = connection.readiness(Instant::now() + self.wait).await;
+            let found = connection.diagnose(&mut state, host, place, Instant::now() + ANSWER_TIMEOUT).await?;
+            Ok::<_, Fault>((report, found))
+        };
+        let (report, found) = found.await.map_err(|fault| connection.failed(fault))?;
+        if report.status == ServerStatus::Indexing && found.items.is_empty() {
+            return Err(still_indexing(&report, self.wait));
+        }
+        if !found.is_exact {
+            let note = format!(
+                "`{}` publishes without versions: these are its last words after the file changed.",
+                report.server
+            );
+            if !answer.notes.contains(&note) {
+                answer.notes.push(note);
+            }
+        }
+        if !answer.servers.contains(&report) {
+            answer.servers.push(report);
+        }
+        Ok(found.items)
+    }
+}
+
+/// Whether what stands before a name reads like the beginning of a definition.
+fn looks_like_definition(before: &str) -> bool {
+    const WORDS: [&str; 24] = [
+        "def",
+        "class",
+        "fn",
+        "struct",
+        "enum",
+        "trait",
+        "type",
+        "function",
+        "interface",
+        "const",
+        "let",
+        "var",
+        "func",
+        "static",
+        "mod",
+        "namespace",
+        "union",
+        "macro_rules!",
+        "#define",
+        "int",
+        "void",
+        "bool",
+        "char",
+        "typedef",
+    ];
+    let line = before.rsplit(['\n', '\r']).next().unwrap_or_default();
+    line.split_whitespace().next_back().is_some_and(|word| WORDS.contains(&word.trim_end_matches('*')))
+}
+
+fn symbol_in_words(connection: &Connection, host: &dyn ServerHost, item: &Value) -> Option<CodeSymbol> {
+    let uri = item["location"]["uri"].as_str()?;
+    let place = connection.place_of(uri).filter(|place| !host.hides(place))?;
+    let container = item["containerName"].as_str().filter(|container| !container.is_empty());
+    let name = item["name"].as_str()?;
+    Some(CodeSymbol {
+        name: container.map_or_else(|| name.to_owned(), |container| format!("{container}.{name}")),
+        kind: symbol_kind(item["kind"].as_u64().unwrap_or_default()).to_owned(),
+        path: Some(shown_path(host, uri, Some(&place))),
+        line: item["location"]["range"]["start"]["line"].as_u64().unwrap_or_default() as u32 + 1,
+        end_line: None,
+    })
+}
+
+/// Whether an answer says nothing.
+trait EmptyAnswer {
+    fn is_null_or_empty(&self) -> bool;
+}
+
+impl EmptyAnswer for Value {
+    fn is_null_or_empty(&self) -> bool {
+        match self {
+            Self::Null => true,
+            Self::Array(items) => items.is_empty(),
+            _ => false,
+        }
+    }
+}
+
+impl Connection {
+    /// The answer, asked for again while it is empty and the server has just started: some say nothing before they know.
+    async fn until_not_empty<T, F: Future<Output = Result<T, PeerFault>>>(
+        &self,
+        ask: impl Fn() -> F,
+        is_empty: impl Fn(&T) -> bool,
+    ) -> Result<T, PeerFault> {
+        let mut answer = ask().await?;
+        for _ in 0..DOUBTS {
+            if !is_empty(&answer) || self.started.elapsed() > DOUBTED {
+                break;
+            }
+            tokio::time::sleep(DOUBT_PAUSE).await;
+            answer = ask().await?;
+        }
+        Ok(answer)
+    }
+
+    /// The errors that a change caused, in the changed files and in others that were looked at before.
+    async fn errors_after(
+        &self,
+        changed: Vec<ChangedSource>,
+        host: &dyn ServerHost,
+        until: Instant,
+    ) -> Result<Vec<CodeDiagnostic>, Fault> {
+        if self.report().status != ServerStatus::Ready {
+            return Ok(Vec::new());
+        }
+        let mut state = self.state.lock().await;
+        let mut places: Vec<WorkspacePath> = Vec::new();
+        for ChangedSource { place, before } in changed {
+            if state.baseline.get(&place).is_none() {
+                // What was wrong before is asked of the text as it was.
+                let Some(source) = before.as_ref().and_then(|bytes| SourceText::parse(bytes)) else {
+                    if before.is_none() && host.files().status(&place)?.is_some() {
+                        state.baseline.replace(&place, &[]);
+                        places.push(place);
+                    }
+                    continue;
+                };
+                self.give_document(&mut state.documents, &place, source).await?;
+                self.diagnose(&mut state, host, &place, until).await?;
+            }
+            places.push(place);
+        }
+        let others = state.baseline.places().into_iter().filter(|place| !places.contains(place));
+        let others: Vec<WorkspacePath> = others.take(MOST_OTHER_FILES).collect();
+        let mut errors = Vec::new();
+        for place in places.into_iter().chain(others) {
+            let Some(before) = state.baseline.get(&place).cloned() else { continue };
+            if self.sync(&mut state, host, &place).await.is_err() {
+                continue;
+            }
+            let now = self.diagnose(&mut state, host, &place, until).await?;
+            errors.extend(diagnostics::new_errors(&before, &now.items));
+        }
+        Ok(errors)
+    }
+}
+
+/// A question about the symbol at a place, to one server.
+struct SymbolQuestion<'a> {
+    connection: &'a Connection,
+    question: &'a CodeQuestion,
+    target: &'a CodeTarget,
+    place: &'a WorkspacePath,
+    host: &'a dyn ServerHost,
+    wait: Duration,
+}
+
+impl SymbolQuestion<'_> {
+    async fn answer(&self, state: &mut ConnectionState) -> Result<CodeAnswer, Fault> {
+        let Self { connection, target, place, host, .. } = self;
+        let (uri, source) = connection.sync(state, *host, place).await?;
+        let shown = host.files().shown(place);
+        let report = connection.readiness(Instant::now() + self.wait).await;
+        let until = Instant::now() + ANSWER_TIMEOUT;
+        let position = connection.position(target, &shown, &uri, &source, until).await?;
+        let (findings, hidden) = self.findings(state, &uri, position, until).await?;
+        let report = ServerReport { progress: report.progress, status: report.status, ..connection.report() };
+        if is_empty(&findings) && report.status == ServerStatus::Indexing {
+            return Err(still_indexing(&report, self.wait).into());
+        }
+        let mut notes = Vec::new();
+        if hidden > 0 {
+            notes.push(format!("{} in files that policy hides.", counted(hidden as u64, "further place")));
+        }
+        if let Some(trouble) = connection.peer.trouble() {
+            notes.push(format!("`{}` says of the project: {trouble}", report.server));
+        }
+        if report.status == ServerStatus::Indexing {
+            notes.push("The server is still indexing: there may be more.".into());
+        }
+        Ok(CodeAnswer { servers: vec![report], findings, notes })
+    }
+
+    async fn findings(
+        &self,
+        state: &mut ConnectionState,
+        uri: &str,
+        position: Position,
+        until: Instant,
+    ) -> Result<(CodeFindings, usize), Fault> {
+        let (connection, host) = (self.connection, self.host);
+        match self.question {
+            CodeQuestion::Definition { kind, .. } => {
+                let (capability, method, what) = definition_method(*kind);
+                self.places(state, (capability, method, what), at_position(uri, position), until).await
+            }
+            CodeQuestion::References { .. } => {
+                let asked = ("referencesProvider", "textDocument/references", "find references");
+                self.places(state, asked, references_params(uri, position), until).await
+            }
+            CodeQuestion::Hover { .. } => {
+                if !connection.offers("hoverProvider", "textDocument/hover") {
+                    return Err(connection.lacks("describe symbols").into());
+                }
+                let ask = || connection.peer.request("textDocument/hover", at_position(uri, position), until);
+                let answer = connection.until_not_empty(ask, Value::is_null).await?;
+                Ok((CodeFindings::Hover(hover_text(&answer["contents"])), 0))
+            }
+            CodeQuestion::Calls { direction, depth, .. } => {
+                let (calls, hidden) = connection.calls(host, uri, position, (*direction, *depth), until).await?;
+                Ok((CodeFindings::Calls(calls), hidden))
+            }
+            CodeQuestion::Rename { new_name, .. } => {
+                let edits = connection.rename(state, host, (uri, position), self.target, new_name, until).await?;
+                Ok((CodeFindings::Edits(edits), 0))
+            }
+            CodeQuestion::Diagnostics { .. } | CodeQuestion::FileSymbols { .. } | CodeQuestion::FindSymbols { .. } => {
+                Err(ToolError::internal("This question is about no symbol.").into())
+            }
+        }
+    }
+
+    async fn places(
+        &self,
+        state: &mut ConnectionState,
+        (capability, method, what): (&str, &str, &str),
+        params: Value,
+        until: Instant,
+    ) -> Result<(CodeFindings, usize), Fault> {
+        let connection = self.connection;
+        if !connection.offers(capability, method) {
+            return Err(connection.lacks(what).into());
+        }
+        let ask = || connection.peer.request(method, params.clone(), until);
+        let answer = connection.until_not_empty(ask, Value::is_null_or_empty).await?;
+        let (places, hidden) = connection.places(state, self.host, Location::all(&answer), until).await?;
+        Ok((CodeFindings::Places(places), hidden))
+    }
+}
+
+fn is_empty(findings: &CodeFindings) -> bool {
+    match findings {
+        CodeFindings::Places(places) => places.is_empty(),
+        CodeFindings::Diagnostics(items) => items.is_empty(),
+        CodeFindings::Hover(text) => text.is_none(),
+        CodeFindings::Symbols(symbols) => symbols.is_empty(),
+        CodeFindings::Calls(calls) => calls.is_empty(),
+        CodeFindings::Edits(edits) => edits.is_empty(),
+    }
+}
+
+fn definition_method(kind: DefinitionKind) -> (&'static str, &'static str, &'static str) {
+    match kind {
+        DefinitionKind::Definition => ("definitionProvider", "textDocument/definition", "find definitions"),
+        DefinitionKind::Type => ("typeDefinitionProvider", "textDocument/typeDefinition", "find types"),
+        DefinitionKind::Implementation => {
+            ("implementationProvider", "textDocument/implementation", "find implementations")
+        }
+        DefinitionKind::Declaration => ("declarationProvider", "textDocument/declaration", "find declarations"),
+    }
+}
+
+/// The text of a hover, in whichever of its four shapes.
+fn hover_text(contents: &Value) -> Option<String> {
+    let one = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Object(fields) => fields.get("value").and_then(Value::as_str).map(str::to_owned),
+        _ => None,
+    };
+    let text = match contents {
+        Value::Array(parts) => parts.iter().filter_map(one).collect::<Vec<_>>().join("\n\n"),
+        single => one(single)?,
+    };
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hover_has_four_shapes() {
+        for contents in [
+            json!("int"),
+            json!({ "language": "c", "value": "int" }),
+            json!({ "kind": "markdown", "value": "int" }),
+            json!(["int", ""]),
+        ] {
+            assert_eq!(hover_text(&contents).as_deref(), Some("int"), "{contents}");
+        }
+        assert_eq!((hover_text(&Value::Null), hover_text(&json!(""))), (None, None));
+    }
+
+    #[test]
+    fn definitions_are_told_from_uses() {
+        for (before, expected) in [("x = 1\ndef ", true), ("pub fn ", true), ("return ", false), ("", false)] {
+            assert_eq!(looks_like_definition(before), expected, "{before}");
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The server for a file: the first installed one that understands it, for the project that the file is in, started when it
+//! is first asked.
+
+use std::any::Any;
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use toolgate_contract::{
+    ApplyMode, BoxFuture, ErrorCode, Files, LaunchSpec, NetworkAccess, ServerHost, ServerLifetime, ServerStatus,
+    StartDirectory, Streams, ToolError, WorkspacePath, quoted,
+};
+
+use crate::catalog::{Catalog, InstalledServer, ServerEntry, merged};
+use crate::connection::{Connection, NewConnection};
+
+/// Seconds without a question after which a server is stopped.
+const USUAL_IDLE_SECONDS: u64 = 600;
+
+/// What this machine has for servers.
+pub trait ServerMachine: Send + Sync {
+    /// Where a program is.
+    fn find_program(&self, name: &str) -> Option<PathBuf>;
+    /// The directories to show so that the program runs, where they aren't shown anyway.
+    fn installation(&self, program: &Path) -> Vec<PathBuf>;
+    /// A server's own directory for this workspace. It exists.
+    fn home(&self, server: &str) -> Result<PathBuf, ToolError>;
+    /// A variable of the person's own, or its usual value.
+    fn variable(&self, name: &str) -> Option<OsString>;
+    /// Directories of this machine that a server may read, because a variable that it inherits leads there.
+    fn shown_for(&self, variable: &str) -> Vec<PathBuf>;
+    /// When a person last asked for a server to start anew.
+    fn restart_asked(&self, server: &str) -> Option<SystemTime>;
+    /// Keeps what a server says about itself.
+    fn log(&self, server: &str, piece: &[u8]);
+}
+
+/// Answers questions about code with the language servers of this machine.
+pub struct LanguageServers {
+    pub(crate) catalog: Catalog,
+    pub(crate) machine: Arc<dyn ServerMachine>,
+    /// The directories of all roots; the workspace comes first.
+    directories: Arc<[PathBuf]>,
+    /// Whether the person trusts the workspace: then servers may run the project's own code.
+    pub(crate) is_trusted: bool,
+    /// How long a question waits for a server that is still indexing.
+    pub(crate) wait: Duration,
+    /// Servers that are installed and can't be started.
+    unusable: Mutex<HashSet<String>>,
+}
+
+/// A server for a file.
+#[derive(Clone)]
+pub(crate) struct ServerChoice {
+    pub(crate) entry: Arc<ServerEntry>,
+    pub(crate) root: WorkspacePath,
+    program: PathBuf,
+}
+
+impl ServerChoice {
+    /// What the running server is known by.
+    pub(crate) fn key(&self) -> String {
+        format!("{} {}:{}", self.entry.name, self.root.root, self.root.path)
+    }
+}
+
+impl LanguageServers {
+    /// The servers of this catalog.
+    pub fn new(
+        catalog: Catalog,
+        machine: Arc<dyn ServerMachine>,
+        directories: Vec<PathBuf>,
+        is_trusted: bool,
+        wait: Duration,
+    ) -> Self {
+        Self { catalog, machine, directories: directories.into(), is_trusted, wait, unusable: Mutex::default() }
+    }
+
+    /// All known servers, and where each is installed.
+    pub fn installed(&self) -> Vec<InstalledServer> {
+        let describe = |entry: &ServerEntry| InstalledServer {
+            name: entry.name.clone(),
+            languages: entry.languages(),
+            program: self.program_of(entry),
+            install: entry.install.clone(),
+        };
+        self.catalog.servers.iter().map(describe).collect()
+    }
+
+    fn program_of(&self, entry: &ServerEntry) -> Option<PathBuf> {
+        entry.command.first().and_then(|program| self.machine.find_program(program))
+    }
+
+    /// The server for a file.
+    pub(crate) fn choose(&self, files: &dyn Files, place: &WorkspacePath) -> Result<ServerChoice, ToolError> {
+        let suited: Vec<&ServerEntry> = self.catalog.servers.iter().filter(|entry| entry.takes(&place.path)).collect();
+        let unusable = self.unusable.lock().clone();
+        for entry in &suited {
+            if unusable.contains(&entry.name) {
+                continue;
+            }
+            if let Some(program) = self.program_of(entry) {
+                let root = project_root(files, entry, place);
+                return Ok(ServerChoice { entry: Arc::new((*entry).clone()), root, program });
+            }
+        }
+        Err(missing(&files.shown(place), &suited, &unusable))
+    }
+
+    /// The running server of a choice; started if it doesn't run.
+    pub(crate) async fn connect(
+        &self,
+        choice: &ServerChoice,
+        host: &dyn ServerHost,
+    ) -> Result<Arc<Connection>, ToolError> {
+        let idle = Duration::from_secs(choice.entry.idle_seconds.unwrap_or(USUAL_IDLE_SECONDS));
+        let home = self.machine.home(&choice.entry.name)?;
+        let spec = self.launch_spec(choice, &home);
+        let (new, key) = (self.new_connection(choice, &home), choice.key());
+        let connect = Box::new(move |child| -> BoxFuture<'_, Result<Arc<dyn ServerLifetime>, ToolError>> {
+            Box::pin(async move { Ok(Arc::new(Connection::open(new, child).await?) as Arc<dyn ServerLifetime>) })
+        });
+        if let Some(running) = host.warm(&key).await.and_then(|running| concrete(running).ok()) {
+            let asked = self.machine.restart_asked(&choice.entry.name);
+            if asked.is_some_and(|asked| asked > running.started_at) {
+                host.stop(&key).await;
+            }
+        }
+        concrete(host.server(&key, idle, spec, connect).await?)
+    }
+
+    /// The server for a file, started. One that can't be started makes room for the next.
+    pub(crate) async fn connect_for(
+        &self,
+        place: &WorkspacePath,
+        host: &dyn ServerHost,
+    ) -> Result<Arc<Connection>, ToolError> {
+        loop {
+            let files = host.files();
+            let choice = self.choose(files.as_ref(), place)?;
+            match self.connect(&choice, host).await {
+                Err(error) if error.code == ErrorCode::ServerError && self.has_another(&choice, place) => {
+                    self.unusable.lock().insert(choice.entry.name.clone());
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn has_another(&self, failed: &ServerChoice, place: &WorkspacePath) -> bool {
+        let unusable = self.unusable.lock().clone();
+        let is_other = |entry: &&ServerEntry| {
+            entry.takes(&place.path) && entry.name != failed.entry.name && !unusable.contains(&entry.name)
+        };
+        self.catalog.servers.iter().filter(is_other).any(|entry| self.program_of(entry).is_some())
+    }
+
+    fn new_connection(&self, choice: &ServerChoice, home: &Path) -> NewConnection {
+        let ServerEntry { name, settings, options, trusted, .. } = &*choice.entry;
+        let (machine, name) = (Arc::clone(&self.machine), name.clone());
+        let over = |under: &Value, over: &Value| match self.is_trusted {
+            true => merged(under, over),
+            false => under.clone(),
+        };
+        let in_home = |value: Value| replaced_home(value, home);
+        NewConnection {
+            entry: Arc::clone(&choice.entry),
+            root: choice.root.clone(),
+            directories: Arc::clone(&self.directories),
+            settings: in_home(over(settings, &trusted.settings)),
+            options: in_home(over(options, &trusted.options)),
+            log: Arc::new(move |piece: &[u8]| machine.log(&name, piece)),
+        }
+    }
+
+    fn launch_spec(&self, choice: &ServerChoice, home: &Path) -> LaunchSpec {
+        let entry = &choice.entry;
+        let spec = self.program_spec(&choice.program, &entry.command[1..], home, &entry.environment, &entry.inherits);
+        let memory = entry.memory_bytes.or(spec.memory_bytes);
+        LaunchSpec {
+            streams: Streams::Input,
+            directory: StartDirectory::Workspace(choice.root.clone()),
+            memory_bytes: memory,
+            ..spec
+        }
+    }
+
+    /// How a program of the person's own is started that only reads the workspace.
+    pub(crate) fn program_spec(
+        &self,
+        program: &Path,
+        arguments: &[String],
+        home: &Path,
+        environment: &BTreeMap<String, String>,
+        inherits: &[String],
+    ) -> LaunchSpec {
+        let own = environment.iter().map(|(name, value)| (OsString::from(name), OsString::from(in_home(value, home))));
+        let inherited = inherits.iter().filter_map(|name| Some((OsString::from(name), self.machine.variable(name)?)));
+        let home_variable = (OsString::from("HOME"), home.as_os_str().to_owned());
+        let shown = inherits.iter().flat_map(|name| self.machine.shown_for(name));
+        let words = [program.display().to_string()].into_iter().chain(arguments.iter().cloned());
+        LaunchSpec {
+            command: words.map(|word| quoted(&word)).collect::<Vec<_>>().join(" "),
+            arguments: arguments.iter().map(OsString::from).collect(),
+            environment: [home_variable].into_iter().chain(inherited).chain(own).collect(),
+            without_caches: true,
+            writable: vec![home.to_owned()],
+            read_only: self.machine.installation(program).into_iter().chain(shown).collect(),
+            network: NetworkAccess::Off,
+            apply_mode: ApplyMode::None,
+            only_reads: true,
+            ..LaunchSpec::program(program)
+        }
+    }
+}
+
+/// The connection behind what the host keeps.
+pub(crate) fn concrete(running: Arc<dyn ServerLifetime>) -> Result<Arc<Connection>, ToolError> {
+    let any: Arc<dyn Any + Send + Sync> = running;
+    any.downcast::<Connection>().map_err(|_| ToolError::internal("Another kind of server runs under this key."))
+}
+
+/// The directory of the project that a file is in: the nearest or the outermost above it that has a marker; without one, the
+/// root itself.
+fn project_root(files: &dyn Files, entry: &ServerEntry, place: &WorkspacePath) -> WorkspacePath {
+    let has_marker = |directory: &WorkspacePath| {
+        entry.markers.iter().any(|marker| files.status(&directory.join(marker)).is_ok_and(|found| found.is_some()))
+    };
+    let mut above = place.ancestors();
+    let found = if entry.outermost { above.find(has_marker) } else { above.rfind(has_marker) };
+    found.unwrap_or(WorkspacePath { root: place.root, path: String::new() })
+}
+
+/// The error for a file that no installed server understands.
+fn missing(shown: &str, suited: &[&ServerEntry], unusable: &HashSet<String>) -> ToolError {
+    let Some(first) = suited.first() else {
+        let message = format!("No language server is known for `{shown}`.");
+        return ToolError::new(ErrorCode::ServerError, message)
+            .with_hint("Use `grep`. A server can be added with `[lsp.servers.NAME]` in the configuration.")
+            .with_details(json!({ "server_status": ServerStatus::Missing }));
+    };
+    let broken: Vec<&str> =
+        suited.iter().map(|entry| entry.name.as_str()).filter(|name| unusable.contains(*name)).collect();
+    let why = match broken[..] {
+        [] => "is not installed".to_owned(),
+        _ => format!("can't be started ({})", broken.join(", ")),
+    };
+    let message = format!("The language server for `{shown}` {why}. It is installed with: {}", first.install);
+    ToolError::new(ErrorCode::ServerError, message)
+        .with_hint("Use `grep` instead; the person can install it.")
+        .with_details(json!({
+            "server_status": ServerStatus::Missing,
+            "install": suited.iter().map(|entry| (entry.name.clone(), Value::from(entry.install.clone()))).collect::<serde_json::Map<_, _>>(),
+        }))
+}
+
+fn in_home(text: &str, home: &Path) -> String {
+    text.replace("{home}", &home.display().to_string())
+}
+
+fn replaced_home(value: Value, home: &Path) -> Value {
+    match value {
+        Value::String(text) => Value::String(in_home(&text, home)),
+        Value::Array(items) => items.into_iter().map(|item| replaced_home(item, home)).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, field)| (name, replaced_home(field, home))).collect(),
+        other => other,
+    }
+}

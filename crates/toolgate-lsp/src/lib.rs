@@ -1,0 +1,28 @@
+//! Language servers: what they know of code, as answers to questions. This crate speaks the Language Server Protocol as a
+//! client; the gate starts the servers and confines them.
+//!
+//! A [`Catalog`] says which servers and linters there are; [`LanguageServers`] finds the one for a file and answers. The
+//! messages are read as JSON with a few small types of our own: a client of many servers has to take what they really send,
+//! of which generated types refuse some, and a dozen messages are no reason to compile six hundred types.
+
+mod answers;
+mod calls;
+mod catalog;
+mod connection;
+mod diagnostics;
+mod documents;
+mod framing;
+mod languages;
+mod linters;
+mod locations;
+mod peer;
+mod protocol;
+mod rename;
+mod source_text;
+mod symbols;
+mod target;
+mod uri;
+mod watched_files;
+
+pub use catalog::{Catalog, InstalledServer, LinterEntry, ServerEntry};
+pub use languages::{LanguageServers, ServerMachine};

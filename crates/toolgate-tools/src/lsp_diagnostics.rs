@@ -1,0 +1,73 @@
+//! `lsp_diagnostics`: what language servers find wrong in files. [`crate::LintsTool`] asks linters too.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_contract::{
+    CodeDiagnostic, CodeFindings, CodeQuestion, CodeSeverity, Effect, Hands, Permission, Risk, Spec, Tool, ToolError,
+};
+
+use crate::support::code_target::{AnswerStatus, other_answer, workspace_and};
+
+/// Finds what is wrong.
+pub struct LspDiagnosticsTool;
+
+/// Where to look.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// Files or directories.
+    #[schemars(length(min = 1, max = 50))]
+    pub(crate) paths: Vec<String>,
+    /// Leaves out what is milder.
+    #[serde(default)]
+    pub(crate) severity: Option<CodeSeverity>,
+}
+
+/// What is wrong.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Output {
+    /// What is wrong, by file and line.
+    diagnostics: Vec<CodeDiagnostic>,
+    /// How many.
+    count: usize,
+    #[serde(flatten)]
+    status: AnswerStatus,
+}
+
+impl Tool for LspDiagnosticsTool {
+    type Args = Args;
+    type Output = Output;
+
+    const SPEC: Spec = Spec {
+        name: "lsp_diagnostics",
+        version: "1.0.0",
+        description: "Show the errors and warnings that language servers find in files as they are now.",
+        risk: Risk::Low,
+        permissions: &[Permission::FsRead],
+        side_effects: &[],
+        parallel: true,
+    };
+    const LONGEST: Option<Duration> = Some(Duration::from_secs(180));
+
+    fn effects(&self, args: &Args) -> Vec<Effect> {
+        workspace_and(&args.paths)
+    }
+
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
+        diagnose(args, false, hands).await
+    }
+}
+
+/// Asks language servers, and linters if these are wanted.
+pub(crate) async fn diagnose(args: Args, linters: bool, hands: &dyn Hands) -> Result<Output, ToolError> {
+    let paths = args.paths.iter().map(|path| hands.place(path)).collect::<Result<_, _>>()?;
+    let answer = hands.ask_about_code(CodeQuestion::Diagnostics { paths, linters }).await?;
+    let status = AnswerStatus::of(&answer);
+    let CodeFindings::Diagnostics(mut diagnostics) = answer.findings else { return Err(other_answer()) };
+    if let Some(mildest) = args.severity {
+        diagnostics.retain(|one| one.severity <= mildest);
+    }
+    Ok(Output { count: diagnostics.len(), diagnostics, status })
+}
