@@ -288,7 +288,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_server_that_keeps_ending_in_its_calls_is_left_alone_for_a_while() {
-        let servers = SessionServers::default();
+        let servers = SessionServers::new("MCP server");
         for _ in 0..FAILURES {
             servers.running("a", IDLE, async { Ok(running()) }).await.unwrap();
             servers.count_call("a", false).await;
