@@ -15,14 +15,14 @@ pub(crate) struct DiffView {
     /// Lines removed.
     pub(crate) deletions: usize,
     /// The lines, those between hunks left out.
-    lines: Vec<DiffLine>,
+    lines: Vec<ShownDiffLine>,
     /// How many more lines there are than are listed.
     more_lines: usize,
 }
 
 /// One line of a diff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-struct DiffLine {
+struct ShownDiffLine {
     kind: DiffLineKind,
     /// Its number in the old file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,29 +61,41 @@ impl DiffView {
                 _ if line.starts_with("@@") => {
                     (old, new) = hunk_start(line).unwrap_or((old, new));
                     is_in_hunk = true;
-                    DiffLine { kind: DiffLineKind::Hunk, old: None, new: None, text: line.to_owned() }
+                    ShownDiffLine { kind: DiffLineKind::Hunk, old: None, new: None, text: line.to_owned() }
                 }
                 _ if line.starts_with("diff --git ") => {
                     is_in_hunk = false;
-                    DiffLine { kind: DiffLineKind::File, old: None, new: None, text: line.to_owned() }
+                    ShownDiffLine { kind: DiffLineKind::File, old: None, new: None, text: line.to_owned() }
                 }
                 Some(b'+') if is_in_hunk => {
                     view.additions += 1;
                     new += 1;
-                    DiffLine { kind: DiffLineKind::Added, old: None, new: Some(new - 1), text: line[1..].to_owned() }
+                    ShownDiffLine {
+                        kind: DiffLineKind::Added,
+                        old: None,
+                        new: Some(new - 1),
+                        text: line[1..].to_owned(),
+                    }
                 }
                 Some(b'-') if is_in_hunk => {
                     view.deletions += 1;
                     old += 1;
-                    DiffLine { kind: DiffLineKind::Removed, old: Some(old - 1), new: None, text: line[1..].to_owned() }
+                    ShownDiffLine {
+                        kind: DiffLineKind::Removed,
+                        old: Some(old - 1),
+                        new: None,
+                        text: line[1..].to_owned(),
+                    }
                 }
                 Some(b' ') if is_in_hunk => {
                     (old, new) = (old + 1, new + 1);
                     let text = line[1..].to_owned();
-                    DiffLine { kind: DiffLineKind::Same, old: Some(old - 1), new: Some(new - 1), text }
+                    ShownDiffLine { kind: DiffLineKind::Same, old: Some(old - 1), new: Some(new - 1), text }
                 }
-                _ if is_in_hunk => DiffLine { kind: DiffLineKind::Note, old: None, new: None, text: line.to_owned() },
-                _ => DiffLine { kind: DiffLineKind::File, old: None, new: None, text: line.to_owned() },
+                _ if is_in_hunk => {
+                    ShownDiffLine { kind: DiffLineKind::Note, old: None, new: None, text: line.to_owned() }
+                }
+                _ => ShownDiffLine { kind: DiffLineKind::File, old: None, new: None, text: line.to_owned() },
             };
             match view.lines.len() < MAX_LINES {
                 true => view.lines.push(parsed),

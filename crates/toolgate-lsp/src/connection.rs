@@ -14,7 +14,7 @@ use toolgate_contract::{
 
 use crate::catalog::ServerEntry;
 use crate::documents::{Fault, OpenDocuments};
-use crate::peer::{LogSink, Peer, PeerFault};
+use crate::peer::{LogSink, PeerFault, ServerPeer};
 use crate::protocol::PositionEncoding;
 use crate::source_text::SourceText;
 use crate::uri;
@@ -28,7 +28,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A server that runs. Dropping it ends it.
 pub(crate) struct Connection {
-    pub(crate) peer: Arc<Peer>,
+    pub(crate) peer: Arc<ServerPeer>,
     pub(crate) entry: Arc<ServerEntry>,
     /// The project's directory.
     pub(crate) root: WorkspacePath,
@@ -71,7 +71,8 @@ impl Connection {
         let directory = directories.get(root.root).map(|base| root.beneath(base)).unwrap_or_default();
         let root_uri = uri::of_path(&directory);
         let folder = json!({ "uri": root_uri, "name": "workspace" });
-        let mut starting = StartingPeer(Some(Peer::start(&entry.name, child, settings.clone(), folder.clone(), log)));
+        let mut starting =
+            StartingPeer(Some(ServerPeer::start(&entry.name, child, settings.clone(), folder.clone(), log)));
         let peer = Arc::clone(starting.0.as_ref().expect("it was put there just now"));
         let until = Instant::now() + START_TIMEOUT;
         let params = initialize_params(&root_uri, &directory.display().to_string(), &folder, &options);
@@ -173,7 +174,7 @@ impl Connection {
     pub(crate) fn failed(&self, fault: Fault) -> ToolError {
         match fault {
             Fault::Own(error) => error,
-            Fault::Peer(fault) => {
+            Fault::ServerPeer(fault) => {
                 if matches!(fault, PeerFault::Timeout) {
                     self.peer.kill();
                 }
@@ -280,7 +281,7 @@ impl Drop for Connection {
 }
 
 /// A server that is just being started. Dropped before it is ready, it ends.
-struct StartingPeer(Option<Arc<Peer>>);
+struct StartingPeer(Option<Arc<ServerPeer>>);
 
 impl Drop for StartingPeer {
     fn drop(&mut self) {

@@ -133,7 +133,7 @@ impl Connection {
     }
 
     fn silence(&self) -> Fault {
-        Fault::Peer(PeerFault::Timeout)
+        Fault::ServerPeer(PeerFault::Timeout)
     }
 
     /// Asks tsserver through the server that wraps it. What that server publishes has no version and comes in parts.

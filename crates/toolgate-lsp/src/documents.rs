@@ -157,7 +157,7 @@ impl Connection {
 #[derive(Debug)]
 pub(crate) enum Fault {
     Own(ToolError),
-    Peer(PeerFault),
+    ServerPeer(PeerFault),
 }
 
 impl From<ToolError> for Fault {
@@ -168,7 +168,7 @@ impl From<ToolError> for Fault {
 
 impl From<PeerFault> for Fault {
     fn from(fault: PeerFault) -> Self {
-        Self::Peer(fault)
+        Self::ServerPeer(fault)
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) enum PeerFault {
 pub(crate) type LogSink = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// The server's side of the conversation.
-pub(crate) struct Peer {
+pub(crate) struct ServerPeer {
     pub(crate) server: String,
     child: Arc<dyn ChildProcess>,
     state: Mutex<PeerState>,
@@ -76,7 +76,7 @@ pub(crate) struct Published {
     pub(crate) at: Instant,
 }
 
-impl Peer {
+impl ServerPeer {
     /// Begins to read what the server writes.
     pub(crate) fn start(
         server: &str,
@@ -288,7 +288,7 @@ impl Peer {
             state.waiting.insert(id, sender);
             (id, answer)
         };
-        let waiting = WaitingRequest { peer: self, id };
+        let waiting = UnansweredRequest { peer: self, id };
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         let answered = async {
             self.write(&message).await?;
@@ -420,12 +420,12 @@ impl Peer {
 }
 
 /// A request that waits for its answer. Given up before that, it is cancelled.
-struct WaitingRequest<'a> {
-    peer: &'a Peer,
+struct UnansweredRequest<'a> {
+    peer: &'a ServerPeer,
     id: u64,
 }
 
-impl Drop for WaitingRequest<'_> {
+impl Drop for UnansweredRequest<'_> {
     fn drop(&mut self) {
         // Answered requests were taken out already; those that time out are ended with the server.
         self.peer.state.lock().waiting.remove(&self.id);

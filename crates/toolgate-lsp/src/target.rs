@@ -3,7 +3,7 @@
 
 use serde_json::json;
 use tokio::time::Instant;
-use toolgate_contract::{CodeTarget, ErrorCode, ToolError};
+use toolgate_contract::{CodeTarget, ErrorCode, ToolError, counted};
 
 use crate::connection::Connection;
 use crate::documents::Fault;
@@ -142,7 +142,7 @@ fn first_name(source: &SourceText, line: u32, shown: &str) -> Result<usize, Tool
 }
 
 fn no_such_line(shown: &str, source: &SourceText, line: u32) -> ToolError {
-    let message = format!("`{shown}` has {} lines; there is no such place in line {line}.", source.lines());
+    let message = format!("`{shown}` has {}; there is no such place in line {line}.", counted(source.lines(), "line"));
     ToolError::invalid_args(message).with_hint("Lines and columns are counted from 1.")
 }
 

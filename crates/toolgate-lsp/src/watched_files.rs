@@ -22,7 +22,7 @@ const MOST_GIVEN: usize = 50;
 
 /// Size and change time of a file. A file that changed just now may change once more at the same time by the file system's
 /// coarse clock, so its time doesn't count as known.
-type FileStamp = (u64, i64);
+type SizeAndTime = (u64, i64);
 
 /// How coarse the clock of a file system may be.
 const COARSE_CLOCK: Duration = Duration::from_millis(50);
@@ -30,7 +30,7 @@ const COARSE_CLOCK: Duration = Duration::from_millis(50);
 /// The source files of a project, as they were at the last question.
 #[derive(Default)]
 pub(crate) struct KnownFiles {
-    files: Option<HashMap<WorkspacePath, FileStamp>>,
+    files: Option<HashMap<WorkspacePath, SizeAndTime>>,
 }
 
 /// What happened to a file, as the protocol numbers it.
@@ -77,8 +77,8 @@ impl Connection {
         Ok(true)
     }
 
-    fn scan(&self, host: &dyn ServerHost) -> Result<HashMap<WorkspacePath, FileStamp>, ToolError> {
-        let found: Mutex<HashMap<WorkspacePath, FileStamp>> = Mutex::default();
+    fn scan(&self, host: &dyn ServerHost) -> Result<HashMap<WorkspacePath, SizeAndTime>, ToolError> {
+        let found: Mutex<HashMap<WorkspacePath, SizeAndTime>> = Mutex::default();
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let settled = (now.saturating_sub(COARSE_CLOCK)).as_nanos() as i64;
         let visitors = || -> Visitor<'_> {
@@ -105,8 +105,8 @@ impl Connection {
 }
 
 fn differences(
-    before: &HashMap<WorkspacePath, FileStamp>,
-    now: &HashMap<WorkspacePath, FileStamp>,
+    before: &HashMap<WorkspacePath, SizeAndTime>,
+    now: &HashMap<WorkspacePath, SizeAndTime>,
 ) -> Vec<(WorkspacePath, FileChange)> {
     let come = now.iter().filter_map(|(place, stamp)| match before.get(place) {
         None => Some((place.clone(), FileChange::Created)),

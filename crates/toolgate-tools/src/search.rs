@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
     Effect, Hands, Permission, Risk, SearchAnswer, SearchCoverage, SearchHit, SearchKind, SearchQuestion, Spec, Tool,
-    ToolError,
+    ToolError, counted,
 };
 
 /// Default number of places in one reply.
@@ -151,9 +151,13 @@ fn fallback(coverage: &SearchCoverage) -> Option<String> {
     let left = missing.saturating_sub(scanned);
     match (missing, left) {
         (0, _) => None,
-        (_, 0) => Some(format!("{missing} files aren't indexed yet; they were searched word by word, as `grep` does.")),
-        _ => Some(format!(
-            "{missing} files aren't indexed yet, and {left} of them weren't searched. Search again, or use `grep`."
-        )),
+        (_, 0) => {
+            let missing = counted(missing, "file");
+            Some(format!("Not indexed yet: {missing}, searched word by word, as `grep` does."))
+        }
+        _ => {
+            let (missing, left) = (counted(missing, "file"), counted(left, "file"));
+            Some(format!("Not indexed yet: {missing}. Not searched at all: {left}. Search again, or use `grep`."))
+        }
     }
 }

@@ -47,7 +47,7 @@ enum HookVerb {
     Goose(EventArgs),
     /// Run a command that a hook has judged; hooks put this in a command's place.
     Exec(exec::ExecArgs),
-    Doctor(doctor::DoctorArgs),
+    Doctor(doctor::HookDoctorArgs),
     /// Answer events on a socket until none came for a while; hooks start this by themselves.
     #[command(hide = true)]
     Serve,

@@ -66,10 +66,32 @@ const CALLS: &[(&str, &[&str])] = &[
     ("init", &["--workspace", "elsewhere"]),
     ("trust", &["--revoke"]),
     ("doctor", &[]),
+    ("lsp status", &[]),
+    ("lsp restart", &[]),
+    ("lsp logs", &["no-such-server"]),
+    ("hook doctor", &["claude"]),
+    ("console", &[]),
+    ("watch", &[]),
 ];
 
 /// Commands whose output isn't JSON. The README lists them too.
-const EXCEPTIONS: &[&str] = &["chat", "demo", "sandbox", "quarantine show", "completions", "man"];
+const EXCEPTIONS: &[&str] = &[
+    "chat",
+    "demo",
+    "sandbox",
+    "with",
+    "quarantine show",
+    "completions",
+    "man",
+    "hook exec",
+    "hook claude",
+    "hook codex",
+    "hook copilot",
+    "hook cursor",
+    "hook gemini",
+    "hook goose",
+    "hook opencode",
+];
 
 /// Lists that may be empty: no line is the JSON of no thing.
 const MAY_BE_EMPTY: &[&str] =

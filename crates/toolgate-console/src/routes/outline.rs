@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolgate_contract::{Change, Durability, Effect, EventPayload, ToolError, schemars};
+use toolgate_contract::{Change, Durability, Effect, Event, EventPayload, ToolError, schemars};
 use toolgate_journal::{BlobStore, read_events};
 use toolgate_workspace::ChangeDiff;
 
@@ -128,63 +128,8 @@ fn call_detail(state: &ServerState, run: &str, call: &str) -> Result<Value, Prob
     let mut detail = json!({ "run": run, "tool_call_id": call, "events": [], "messages": [], "changes": [] });
     let mut changes: Vec<Change> = Vec::new();
     for recorded in events {
-        let (summary, event) = (summarize(&recorded.event, Some(recorded.seq)), recorded.event);
-        push(&mut detail, "events", summary);
-        match event.payload {
-            EventPayload::CallStarted {
-                tool,
-                version,
-                args,
-                effects,
-                verdict,
-                approval,
-                risk,
-                justification,
-                hooked,
-            } => {
-                detail["tool"] = json!(tool);
-                if let Some(hooked) = hooked {
-                    detail["hooked"] = json!(hooked);
-                }
-                detail["version"] = json!(version);
-                detail["args"] = args;
-                detail["effects"] = in_words(&effects);
-                detail["verdict"] = json!(verdict);
-                detail["approval_scope"] = json!(approval);
-                detail["risk"] = json!(risk);
-                detail["justification"] = json!(justification);
-                detail["started"] = json!(event.time);
-                detail["turn"] = json!(event.turn);
-                detail["agent"] = json!(event.trace_id);
-            }
-            EventPayload::CallWidened { denials, effects, verdict, .. } => {
-                detail["widened"] = json!({ "denials": denials, "effects": in_words(&effects), "verdict": verdict });
-            }
-            EventPayload::ApprovalRequired { tool, reason, effects } => {
-                if detail["tool"].is_null() {
-                    detail["tool"] = json!(tool);
-                    detail["effects"] = in_words(&effects);
-                }
-                detail["asked"] = json!({ "reason": reason, "time": event.time });
-            }
-            EventPayload::ApprovalGranted { scope, by } => {
-                detail["answered"] = json!({ "answer": "granted", "scope": scope, "by": by, "time": event.time });
-            }
-            EventPayload::ApprovalDenied { by, reason } => {
-                detail["answered"] = json!({ "answer": "denied", "by": by, "reason": reason, "time": event.time });
-            }
-            EventPayload::FilesChanging { changes: more, .. } => changes.extend(more),
-            EventPayload::Display(message) => push(&mut detail, "messages", json!(message)),
-            EventPayload::CallCompleted(ending) => {
-                detail["denials"] = json!(ending.denials);
-                detail["reply"] = json!(ending.into_reply(call.to_owned(), None));
-            }
-            EventPayload::CallFailed { error, ending, .. } => {
-                detail["denials"] = json!(ending.denials);
-                detail["reply"] = json!(ending.into_reply(call.to_owned(), Some(error)));
-            }
-            _ => {}
-        }
+        push(&mut detail, "events", summarize(&recorded.event, Some(recorded.seq)));
+        add(&mut detail, &mut changes, call, recorded.event);
     }
     detail["changes"] = changes_with_diffs(state, &changes)?;
     let quarantine = state.workspace.state.quarantine()?;
@@ -192,6 +137,55 @@ fn call_detail(state: &ServerState, run: &str, call: &str) -> Result<Value, Prob
         detail["quarantined"] = json!(quarantine.changes(call)?);
     }
     Ok(detail)
+}
+
+/// Adds what an event says of the call.
+fn add(detail: &mut Value, changes: &mut Vec<Change>, call: &str, event: Event) {
+    match event.payload {
+        EventPayload::CallStarted { tool, version, args, effects, verdict, approval, risk, justification, hooked } => {
+            detail["tool"] = json!(tool);
+            if let Some(hooked) = hooked {
+                detail["hooked"] = json!(hooked);
+            }
+            detail["version"] = json!(version);
+            detail["args"] = args;
+            detail["effects"] = in_words(&effects);
+            detail["verdict"] = json!(verdict);
+            detail["approval_scope"] = json!(approval);
+            detail["risk"] = json!(risk);
+            detail["justification"] = json!(justification);
+            detail["started"] = json!(event.time);
+            detail["turn"] = json!(event.turn);
+            detail["agent"] = json!(event.trace_id);
+        }
+        EventPayload::CallWidened { denials, effects, verdict, .. } => {
+            detail["widened"] = json!({ "denials": denials, "effects": in_words(&effects), "verdict": verdict });
+        }
+        EventPayload::ApprovalRequired { tool, reason, effects } => {
+            if detail["tool"].is_null() {
+                detail["tool"] = json!(tool);
+                detail["effects"] = in_words(&effects);
+            }
+            detail["asked"] = json!({ "reason": reason, "time": event.time });
+        }
+        EventPayload::ApprovalGranted { scope, by } => {
+            detail["answered"] = json!({ "answer": "granted", "scope": scope, "by": by, "time": event.time });
+        }
+        EventPayload::ApprovalDenied { by, reason } => {
+            detail["answered"] = json!({ "answer": "denied", "by": by, "reason": reason, "time": event.time });
+        }
+        EventPayload::FilesChanging { changes: more, .. } => changes.extend(more),
+        EventPayload::Display(message) => push(detail, "messages", json!(message)),
+        EventPayload::CallCompleted(ending) => {
+            detail["denials"] = json!(ending.denials);
+            detail["reply"] = json!(ending.into_reply(call.to_owned(), None));
+        }
+        EventPayload::CallFailed { error, ending, .. } => {
+            detail["denials"] = json!(ending.denials);
+            detail["reply"] = json!(ending.into_reply(call.to_owned(), Some(error)));
+        }
+        _ => {}
+    }
 }
 
 fn push(detail: &mut Value, name: &str, value: Value) {

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use toolgate_contract::{
     Access, ApplyMode, BoxFuture, CancellationToken, ChangedSource, CodeAnswer, CodeDiagnostic, CodeIntelligence,
     CodeQuestion, Connect, Enforced, ErrorCode, Files, FinishedProgram, LaunchSpec, NetworkAccess, Output, ServerHost,
-    ServerLifetime, ToolError, WorkspacePath,
+    ServerLifetime, ToolError, WorkspacePath, counted,
 };
 
 use super::call_processes::CallProcesses;
@@ -105,7 +105,10 @@ impl LanguageCalls {
         let ended = tokio::time::timeout(longest, work).await;
         child.kill();
         done.exit_code = ended.map_err(|_| {
-            ToolError::new(ErrorCode::Timeout, format!("It was stopped after {} seconds.", longest.as_secs()))
+            ToolError::new(
+                ErrorCode::Timeout,
+                format!("It was stopped after {}.", counted(longest.as_secs(), "second")),
+            )
         })??;
         child.release();
         Ok(done)

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
+use toolgate_contract::counted;
 use toolgate_dialects::strict_json;
 use toolgate_hooks::{ClientCall, ClientEvent, EventMoment, HookAnswer, HookClient, HookOutput, HookedWorkspace};
 
@@ -35,7 +36,7 @@ pub(super) fn answer(client: &'static HookClient, name: Option<&str>, invocation
 fn watch(client: &'static HookClient, is_answered: Arc<AtomicBool>) {
     std::thread::spawn(move || {
         std::thread::sleep(DEADLINE);
-        let output = denial(client, &format!("no decision was made within {} seconds", DEADLINE.as_secs()));
+        let output = denial(client, &format!("no decision was made within {}", counted(DEADLINE.as_secs(), "second")));
         if let Exit::Code(code) = print(&output, &is_answered) {
             std::process::exit(code.into());
         }

@@ -29,7 +29,7 @@ use crate::terminal::{DIM, GREEN, RED, YELLOW, paint, plain};
 ///   toolgate hook doctor codex --json
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
-pub(super) struct DoctorArgs {
+pub(super) struct HookDoctorArgs {
     /// The client.
     client: SupportedClient,
 }
@@ -41,7 +41,7 @@ struct HookCheck {
     says: String,
 }
 
-impl DoctorArgs {
+impl HookDoctorArgs {
     pub(super) fn run(&self, invocation: &Invocation) -> Result<Exit> {
         let name = self.client.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
         let client = client_named(&name).with_context(|| format!("{name} has no hooks that are known here"))?;
