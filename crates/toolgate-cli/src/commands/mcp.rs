@@ -26,9 +26,10 @@ use crate::terminal::{BOLD, DIM, GREEN, TextTable, YELLOW, paint, plain, wrapped
 
 /// Use the tools of other MCP servers through the gate.
 ///
-/// A server is a program that your configuration names, or an address elsewhere. A program runs in a sandbox of its own: it sees the
-/// workspace, read-only unless you say otherwise, and reaches the hosts that you list. None of its tools is offered before you have seen and approved its definition;
-/// when the server defines a tool differently later, that tool waits until you approve it again.
+/// A server is a program that your configuration names, or an address elsewhere. A program runs in a sandbox of its own:
+/// it sees the workspace, read-only unless you say otherwise, and reaches the hosts that you list. None of its tools is
+/// offered before you have seen and approved its definition; when the server defines a tool differently later, that tool
+/// waits until you approve it again.
 ///
 /// Examples:
 ///   toolgate mcp add time -- mcp-server-time
@@ -42,6 +43,7 @@ use crate::terminal::{BOLD, DIM, GREEN, TextTable, YELLOW, paint, plain, wrapped
 ///   toolgate mcp remove time
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
+#[allow(rustdoc::bare_urls, reason = "an address in the help is typed as it stands")]
 pub(crate) struct McpArgs {
     #[command(subcommand)]
     verb: McpVerb,
