@@ -9,27 +9,19 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use toolgate_contract::{
     BoxFuture, ChangedSource, CodeAnswer, CodeDiagnostic, CodeFindings, CodeIntelligence, CodeQuestion, CodeSymbol,
-    CodeTarget, DefinitionKind, EntryKind, ErrorCode, ServerHost, ServerReport, ServerStatus, ToolError, VisitedEntry,
-    Visitor, WalkOptions, WalkStep, WorkspacePath, counted,
+    CodeTarget, EntryKind, ErrorCode, ServerHost, ServerReport, ServerStatus, ToolError, VisitedEntry, Visitor,
+    WalkOptions, WalkStep, WorkspacePath, counted,
 };
 
 use crate::connection::{Connection, ConnectionState, still_indexing};
 use crate::diagnostics;
-use crate::documents::{Fault, at_position, read_source};
+use crate::documents::{Fault, read_source};
 use crate::languages::{LanguageServers, concrete};
-use crate::locations::{references_params, shown_path};
-use crate::peer::PeerFault;
-use crate::protocol::{Location, Position, symbol_kind};
+use crate::locations::shown_path;
+use crate::protocol::symbol_kind;
 use crate::source_text::{SourceText, words};
+use crate::symbol_question::{ANSWER_TIMEOUT, EmptyAnswer, SymbolQuestion};
 use crate::target::{ambiguous, last_part};
-
-/// How long one answer may take once the server has read the project.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// How long after its start a server's empty answer is doubted, and how often it is asked again.
-const DOUBTED: Duration = Duration::from_secs(10);
-const DOUBT_PAUSE: Duration = Duration::from_millis(250);
-const DOUBTS: u32 = 8;
 
 /// Files of a directory that are diagnosed.
 const MOST_DIAGNOSED: usize = 50;
@@ -442,39 +434,7 @@ fn symbol_in_words(connection: &Connection, host: &dyn ServerHost, item: &Value)
     })
 }
 
-/// Whether an answer says nothing.
-trait EmptyAnswer {
-    fn is_null_or_empty(&self) -> bool;
-}
-
-impl EmptyAnswer for Value {
-    fn is_null_or_empty(&self) -> bool {
-        match self {
-            Self::Null => true,
-            Self::Array(items) => items.is_empty(),
-            _ => false,
-        }
-    }
-}
-
 impl Connection {
-    /// The answer, asked for again while it is empty and the server has just started: some say nothing before they know.
-    async fn until_not_empty<T, F: Future<Output = Result<T, PeerFault>>>(
-        &self,
-        ask: impl Fn() -> F,
-        is_empty: impl Fn(&T) -> bool,
-    ) -> Result<T, PeerFault> {
-        let mut answer = ask().await?;
-        for _ in 0..DOUBTS {
-            if !is_empty(&answer) || self.started.elapsed() > DOUBTED {
-                break;
-            }
-            tokio::time::sleep(DOUBT_PAUSE).await;
-            answer = ask().await?;
-        }
-        Ok(answer)
-    }
-
     /// The errors that a change caused, in the changed files and in others that were looked at before.
     async fn errors_after(
         &self,
@@ -517,151 +477,9 @@ impl Connection {
     }
 }
 
-/// A question about the symbol at a place, to one server.
-struct SymbolQuestion<'a> {
-    connection: &'a Connection,
-    question: &'a CodeQuestion,
-    target: &'a CodeTarget,
-    place: &'a WorkspacePath,
-    host: &'a dyn ServerHost,
-    wait: Duration,
-}
-
-impl SymbolQuestion<'_> {
-    async fn answer(&self, state: &mut ConnectionState) -> Result<CodeAnswer, Fault> {
-        let Self { connection, target, place, host, .. } = self;
-        let (uri, source) = connection.sync(state, *host, place).await?;
-        let shown = host.files().shown(place);
-        let report = connection.readiness(Instant::now() + self.wait).await;
-        let until = Instant::now() + ANSWER_TIMEOUT;
-        let position = connection.position(target, &shown, &uri, &source, until).await?;
-        let (findings, hidden) = self.findings(state, &uri, position, until).await?;
-        let report = ServerReport { progress: report.progress, status: report.status, ..connection.report() };
-        if is_empty(&findings) && report.status == ServerStatus::Indexing {
-            return Err(still_indexing(&report, self.wait).into());
-        }
-        let mut notes = Vec::new();
-        if hidden > 0 {
-            notes.push(format!("{} in files that policy hides.", counted(hidden as u64, "further place")));
-        }
-        if let Some(trouble) = connection.peer.trouble() {
-            notes.push(format!("`{}` says of the project: {trouble}", report.server));
-        }
-        if report.status == ServerStatus::Indexing {
-            notes.push("The server is still indexing: there may be more.".into());
-        }
-        Ok(CodeAnswer { servers: vec![report], findings, notes })
-    }
-
-    async fn findings(
-        &self,
-        state: &mut ConnectionState,
-        uri: &str,
-        position: Position,
-        until: Instant,
-    ) -> Result<(CodeFindings, usize), Fault> {
-        let (connection, host) = (self.connection, self.host);
-        match self.question {
-            CodeQuestion::Definition { kind, .. } => {
-                let (capability, method, what) = definition_method(*kind);
-                self.places(state, (capability, method, what), at_position(uri, position), until).await
-            }
-            CodeQuestion::References { .. } => {
-                let asked = ("referencesProvider", "textDocument/references", "find references");
-                self.places(state, asked, references_params(uri, position), until).await
-            }
-            CodeQuestion::Hover { .. } => {
-                if !connection.offers("hoverProvider", "textDocument/hover") {
-                    return Err(connection.lacks("describe symbols").into());
-                }
-                let ask = || connection.peer.request("textDocument/hover", at_position(uri, position), until);
-                let answer = connection.until_not_empty(ask, Value::is_null).await?;
-                Ok((CodeFindings::Hover(hover_text(&answer["contents"])), 0))
-            }
-            CodeQuestion::Calls { direction, depth, .. } => {
-                let (calls, hidden) = connection.calls(host, uri, position, (*direction, *depth), until).await?;
-                Ok((CodeFindings::Calls(calls), hidden))
-            }
-            CodeQuestion::Rename { new_name, .. } => {
-                let edits = connection.rename(state, host, (uri, position), self.target, new_name, until).await?;
-                Ok((CodeFindings::Edits(edits), 0))
-            }
-            CodeQuestion::Diagnostics { .. } | CodeQuestion::FileSymbols { .. } | CodeQuestion::FindSymbols { .. } => {
-                Err(ToolError::internal("This question is about no symbol.").into())
-            }
-        }
-    }
-
-    async fn places(
-        &self,
-        state: &mut ConnectionState,
-        (capability, method, what): (&str, &str, &str),
-        params: Value,
-        until: Instant,
-    ) -> Result<(CodeFindings, usize), Fault> {
-        let connection = self.connection;
-        if !connection.offers(capability, method) {
-            return Err(connection.lacks(what).into());
-        }
-        let ask = || connection.peer.request(method, params.clone(), until);
-        let answer = connection.until_not_empty(ask, Value::is_null_or_empty).await?;
-        let (places, hidden) = connection.places(state, self.host, Location::all(&answer), until).await?;
-        Ok((CodeFindings::Places(places), hidden))
-    }
-}
-
-fn is_empty(findings: &CodeFindings) -> bool {
-    match findings {
-        CodeFindings::Places(places) => places.is_empty(),
-        CodeFindings::Diagnostics(items) => items.is_empty(),
-        CodeFindings::Hover(text) => text.is_none(),
-        CodeFindings::Symbols(symbols) => symbols.is_empty(),
-        CodeFindings::Calls(calls) => calls.is_empty(),
-        CodeFindings::Edits(edits) => edits.is_empty(),
-    }
-}
-
-fn definition_method(kind: DefinitionKind) -> (&'static str, &'static str, &'static str) {
-    match kind {
-        DefinitionKind::Definition => ("definitionProvider", "textDocument/definition", "find definitions"),
-        DefinitionKind::Type => ("typeDefinitionProvider", "textDocument/typeDefinition", "find types"),
-        DefinitionKind::Implementation => {
-            ("implementationProvider", "textDocument/implementation", "find implementations")
-        }
-        DefinitionKind::Declaration => ("declarationProvider", "textDocument/declaration", "find declarations"),
-    }
-}
-
-/// The text of a hover, in whichever of its four shapes.
-fn hover_text(contents: &Value) -> Option<String> {
-    let one = |value: &Value| match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Object(fields) => fields.get("value").and_then(Value::as_str).map(str::to_owned),
-        _ => None,
-    };
-    let text = match contents {
-        Value::Array(parts) => parts.iter().filter_map(one).collect::<Vec<_>>().join("\n\n"),
-        single => one(single)?,
-    };
-    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_hover_has_four_shapes() {
-        for contents in [
-            json!("int"),
-            json!({ "language": "c", "value": "int" }),
-            json!({ "kind": "markdown", "value": "int" }),
-            json!(["int", ""]),
-        ] {
-            assert_eq!(hover_text(&contents).as_deref(), Some("int"), "{contents}");
-        }
-        assert_eq!((hover_text(&Value::Null), hover_text(&json!(""))), (None, None));
-    }
 
     #[test]
     fn definitions_are_told_from_uses() {

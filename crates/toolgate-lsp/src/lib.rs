@@ -19,6 +19,7 @@ mod peer;
 mod protocol;
 mod rename;
 mod source_text;
+mod symbol_question;
 mod symbols;
 mod target;
 mod uri;
