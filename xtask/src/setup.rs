@@ -141,28 +141,18 @@ fn install_packages() -> Result<()> {
 
 /// Installs the package managers that Debian has no current version of, for tests of real installs in the sandbox.
 fn install_package_managers() -> Result<()> {
-    let directory = repository_root().join("target/package-managers");
-    let (wanted, stamp) = (format!("{NPM_MANAGERS:?} {UV}"), directory.join("installed"));
-    if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
-        return Ok(());
-    }
-    std::fs::create_dir_all(&directory)?;
-    let place = directory.display().to_string();
-    CommandLine::new("npm install --no-audit --no-fund --loglevel error --prefix")
-        .words([place.as_str()])
-        .words(NPM_MANAGERS.iter().copied())
-        .run()?;
-    CommandLine::new("python3 -m venv").words([format!("{place}/python")]).run()?;
-    CommandLine::new("")
-        .words([format!("{place}/python/bin/pip"), "install".into(), "--quiet".into(), UV.into()])
-        .run()?;
-    std::fs::write(&stamp, wanted).context("the installation can't be noted")
+    install_into("package-managers", NPM_MANAGERS, &[UV])
 }
 
 /// Installs real MCP servers, for tests that put them behind the gate.
 pub(crate) fn install_mcp_servers() -> Result<()> {
-    let directory = repository_root().join("target/mcp-servers");
-    let (wanted, stamp) = (format!("{NPM_MCP_SERVERS:?} {PYPI_MCP_SERVERS:?}"), directory.join("installed"));
+    install_into("mcp-servers", NPM_MCP_SERVERS, PYPI_MCP_SERVERS)
+}
+
+/// Installs packages of npm and PyPI into a directory of `target/`, once.
+fn install_into(name: &str, npm: &[&str], pypi: &[&str]) -> Result<()> {
+    let directory = repository_root().join("target").join(name);
+    let (wanted, stamp) = (format!("{npm:?} {pypi:?}"), directory.join("installed"));
     if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
@@ -170,13 +160,15 @@ pub(crate) fn install_mcp_servers() -> Result<()> {
     let place = directory.display().to_string();
     CommandLine::new("npm install --no-audit --no-fund --loglevel error --prefix")
         .words([place.as_str()])
-        .words(NPM_MCP_SERVERS.iter().copied())
+        .words(npm.iter().copied())
         .run()?;
-    CommandLine::new("python3 -m venv").words([format!("{place}/python")]).run()?;
-    CommandLine::new("")
-        .words([format!("{place}/python/bin/pip"), "install".into(), "--quiet".into()])
-        .words(PYPI_MCP_SERVERS.iter().map(|server| (*server).to_owned()))
-        .run()?;
+    if !pypi.is_empty() {
+        CommandLine::new("python3 -m venv").words([format!("{place}/python")]).run()?;
+        CommandLine::new("")
+            .words([format!("{place}/python/bin/pip"), "install".into(), "--quiet".into()])
+            .words(pypi.iter().map(|package| (*package).to_owned()))
+            .run()?;
+    }
     std::fs::write(&stamp, wanted).context("the installation can't be noted")
 }
 
@@ -190,28 +182,13 @@ pub(crate) fn install_mcp_proxy() -> Result<()> {
 /// Installs the language servers that tests ask. rust-analyzer is a component of the toolchain; where rustup can't be asked
 /// for it, the tests of Rust say that they were skipped.
 fn install_language_servers() -> Result<()> {
-    let directory = repository_root().join("target/language-servers");
-    let (wanted, stamp) = (format!("{NPM_SERVERS:?} {TYPESCRIPT} {PYTHON_SERVERS:?}"), directory.join("installed"));
-    if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
-        return Ok(());
-    }
-    let place = directory.display().to_string();
-    for (place, packages) in [(place.clone(), NPM_SERVERS), (format!("{place}/typescript-7"), &[TYPESCRIPT])] {
-        std::fs::create_dir_all(&place)?;
-        CommandLine::new("npm install --no-audit --no-fund --loglevel error --prefix")
-            .words([place.as_str()])
-            .words(packages.iter().copied())
-            .run()?;
-    }
-    CommandLine::new("python3 -m venv").words([format!("{place}/python")]).run()?;
-    CommandLine::new("")
-        .words([format!("{place}/python/bin/pip"), "install".into(), "--quiet".into()])
-        .words(PYTHON_SERVERS.iter().map(|package| (*package).to_owned()))
-        .run()?;
+    install_into("language-servers", NPM_SERVERS, PYTHON_SERVERS)?;
+    // Beside the other version of TypeScript, which typescript-language-server needs.
+    install_into("language-servers/typescript-7", &[TYPESCRIPT], &[])?;
     if !CommandLine::new("rust-analyzer --version").succeeds() {
         CommandLine::new("rustup component add rust-analyzer rust-src").succeeds();
     }
-    std::fs::write(&stamp, wanted).context("the installation can't be noted")
+    Ok(())
 }
 
 /// Makes sure that the tool is there; any version will do. It is built without optimization, which it doesn't need: that

@@ -11,9 +11,21 @@ pub(crate) mod opencode;
 use serde_json::Value;
 use toolgate_contract::ToolError;
 
+use crate::event::ClientCall;
+
 /// A text of an event; none if it isn't there.
 fn text<'v>(event: &'v Value, name: &str) -> Option<&'v str> {
     event.get(name).and_then(Value::as_str)
+}
+
+/// A call in the form that most clients share.
+fn usual_call(event: &Value, can_ask: bool) -> Result<ClientCall, ToolError> {
+    Ok(ClientCall {
+        id: text(event, "tool_use_id").map(str::to_owned),
+        tool: needed(event, "tool_name")?.to_owned(),
+        input: event.get("tool_input").cloned().unwrap_or(Value::Null),
+        can_ask,
+    })
 }
 
 /// A text that an event can't do without.

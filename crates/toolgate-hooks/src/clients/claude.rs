@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolgate_contract::ToolError;
 use toolgate_dialects::CLAUDE;
 
-use super::{double_underscores, needed, same_names, text};
+use super::{double_underscores, needed, same_names, text, usual_call};
 use crate::answer::{HookAnswer, HookOutput};
 use crate::client::{HookClient, ToolUse};
 use crate::event::{ClientCall, ClientEvent, EventMoment};
@@ -84,13 +84,8 @@ fn read(event: &Value) -> Result<ClientEvent, ToolError> {
 }
 
 fn call(event: &Value) -> Result<ClientCall, ToolError> {
-    Ok(ClientCall {
-        id: text(event, "tool_use_id").map(str::to_owned),
-        tool: needed(event, "tool_name")?.to_owned(),
-        input: event.get("tool_input").cloned().unwrap_or(Value::Null),
-        // Without permissions to ask for, there is nobody whom it asks.
-        can_ask: !matches!(text(event, "permission_mode"), Some("bypassPermissions" | "dontAsk")),
-    })
+    // Without permissions to ask for, there is nobody whom it asks.
+    usual_call(event, !matches!(text(event, "permission_mode"), Some("bypassPermissions" | "dontAsk")))
 }
 
 fn write(event: &ClientEvent, answer: &HookAnswer) -> HookOutput {

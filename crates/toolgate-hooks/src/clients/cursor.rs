@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolgate_contract::ToolError;
 
-use super::{double_underscores, needed, same_names, text};
+use super::{double_underscores, needed, same_names, text, usual_call};
 use crate::answer::{HookAnswer, HookOutput};
 use crate::client::{HookClient, ToolUse};
 use crate::event::{ClientCall, ClientEvent, EventMoment};
@@ -61,13 +61,8 @@ fn read(event: &Value) -> Result<ClientEvent, ToolError> {
 }
 
 fn call(event: &Value) -> Result<ClientCall, ToolError> {
-    Ok(ClientCall {
-        id: text(event, "tool_use_id").map(str::to_owned),
-        tool: needed(event, "tool_name")?.to_owned(),
-        input: event.get("tool_input").cloned().unwrap_or(Value::Null),
-        // In `preToolUse`, an `ask` isn't enforced.
-        can_ask: false,
-    })
+    // In `preToolUse`, an `ask` isn't enforced.
+    usual_call(event, false)
 }
 
 fn write(event: &ClientEvent, answer: &HookAnswer) -> HookOutput {

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use toolgate_contract::ToolError;
 
-use super::{double_underscores, needed, same_names, text};
+use super::{double_underscores, needed, same_names, text, usual_call};
 use crate::answer::{HookAnswer, HookOutput};
 use crate::client::{HookClient, ToolUse};
 use crate::event::{ClientCall, ClientEvent, EventMoment};
@@ -56,12 +56,7 @@ fn read(event: &Value) -> Result<ClientEvent, ToolError> {
 }
 
 fn call(event: &Value) -> Result<ClientCall, ToolError> {
-    Ok(ClientCall {
-        id: text(event, "tool_use_id").map(str::to_owned),
-        tool: needed(event, "tool_name")?.to_owned(),
-        input: event.get("tool_input").cloned().unwrap_or(Value::Null),
-        can_ask: false,
-    })
+    usual_call(event, false)
 }
 
 fn write(_: &ClientEvent, answer: &HookAnswer) -> HookOutput {
