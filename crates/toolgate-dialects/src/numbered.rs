@@ -1,9 +1,29 @@
 //! Lines with their numbers, as several clients show files.
 
-/// The text with a prefix on each line.
-pub(crate) fn numbered(text: &str, first: i64, prefixed: &dyn Fn(i64, &str) -> String) -> String {
-    let lines: Vec<String> = (first..).zip(text.split('\n')).map(|(number, line)| prefixed(number, line)).collect();
-    lines.join("\n")
+use std::fmt::Write as _;
+
+/// Adds a line with its number to a text.
+pub(crate) type NumberedLine = dyn Fn(&mut String, i64, &str);
+
+/// Bytes that a number and what is around it take, about.
+const PREFIX: usize = 8;
+
+/// The text with a number on each line, written by `add`.
+pub(crate) fn numbered(text: &str, first: i64, add: &NumberedLine) -> String {
+    let mut shown = String::with_capacity(text.len() + text.len() / 40 * PREFIX + PREFIX);
+    for (number, line) in (first..).zip(text.split('\n')) {
+        if number > first {
+            shown.push('\n');
+        }
+        add(&mut shown, number, line);
+    }
+    shown
+}
+
+/// Adds a line behind its number and a mark.
+pub(crate) fn add_line(shown: &mut String, number: std::fmt::Arguments<'_>, line: &str) {
+    shown.write_fmt(number).expect("a text takes everything");
+    shown.push_str(line);
 }
 
 /// A text for clients that count one more, empty line behind a final newline. Where the file goes on, there is none.
@@ -26,7 +46,7 @@ mod tests {
 
     #[test]
     fn a_final_newline_shows_one_more_line_at_the_end_of_the_file_alone() {
-        let tabbed = |number: i64, line: &str| format!("{number}\t{line}");
+        let tabbed = |shown: &mut String, number: i64, line: &str| add_line(shown, format_args!("{number}\t"), line);
         assert_eq!(numbered(with_final_line("one\ntwo\n", true), 1, &tabbed), "1\tone\n2\ttwo\n3\t");
         assert_eq!(numbered(with_final_line("one\ntwo\n", false), 1, &tabbed), "1\tone\n2\ttwo");
         assert_eq!(numbered(with_final_line("one\r\ntwo", true), 7, &tabbed), "7\tone\r\n8\ttwo");

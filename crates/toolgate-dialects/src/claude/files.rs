@@ -10,7 +10,7 @@ use crate::changed_lines::{changed_lines, first_changed_line};
 use crate::dialect::{Answered, EnterFault, NativeCall, Returned, ShownResult};
 use crate::memory::DialectMemory;
 use crate::new_file::{look_first, write_if_missing};
-use crate::numbered::{numbered, with_final_line};
+use crate::numbered::{NumberedLine, add_line, numbered, with_final_line};
 use crate::parameter::ParameterKind::Objects;
 use crate::parameter::{Arguments, Parameter};
 use crate::redaction::refuse_mask;
@@ -46,18 +46,18 @@ pub(super) fn enter_read(args: &Arguments, memory: &DialectMemory) -> Result<Nat
 }
 
 pub(super) fn leave_read(returned: &mut Returned<'_>) -> ShownResult {
-    read(returned, &|number, line| format!("{number}\t{}", line.trim_end_matches('\r')))
+    read(returned, &|shown, number, line| add_line(shown, format_args!("{number}\t"), line.trim_end_matches('\r')))
 }
 
 pub(super) fn leave_read_2_0(returned: &mut Returned<'_>) -> ShownResult {
-    read(returned, &|number, line| format!("{number:>6}→{}", line.trim_end_matches('\r')))
+    read(returned, &|shown, number, line| add_line(shown, format_args!("{number:>6}→"), line.trim_end_matches('\r')))
 }
 
 fn is_process(args: &Arguments) -> bool {
     args.word("file_path").starts_with("proc_")
 }
 
-fn read(returned: &mut Returned<'_>, prefixed: &dyn Fn(i64, &str) -> String) -> ShownResult {
+fn read(returned: &mut Returned<'_>, add: &NumberedLine) -> ShownResult {
     if is_process(returned.args) {
         return printed(returned);
     }
@@ -88,7 +88,7 @@ fn read(returned: &mut Returned<'_>, prefixed: &dyn Fn(i64, &str) -> String) -> 
     // The line behind a final newline counts as one of those that were asked for.
     let has_room = returned.args.integer("limit").is_none_or(|limit| content.lines().count() < limit as usize);
     let is_end = has_room && !returned.field("has_more").as_bool().unwrap_or(false);
-    ShownResult::ok(numbered(with_final_line(&content, is_end), start, prefixed))
+    ShownResult::ok(numbered(with_final_line(&content, is_end), start, add))
 }
 
 fn reminder(text: &str) -> String {
@@ -164,8 +164,9 @@ pub(super) fn leave_edit(returned: &mut Returned<'_>) -> ShownResult {
 
 pub(super) fn leave_edit_2_0(returned: &mut Returned<'_>) -> ShownResult {
     let path = edited(returned);
-    let (diff, numbered_line) = (returned.text("diff"), |number, line: &str| format!("{number:>6}→{line}"));
-    let snippet = numbered(&changed_lines(diff), first_changed_line(diff), &numbered_line);
+    let diff = returned.text("diff");
+    let add = |shown: &mut String, number: i64, line: &str| add_line(shown, format_args!("{number:>6}→"), line);
+    let snippet = numbered(&changed_lines(diff), first_changed_line(diff), &add);
     ShownResult::ok(format!(
         "The file {path} has been updated. Here's the result of running `cat -n` on a snippet of the edited file:\n{snippet}{}",
         note(returned)

@@ -6,7 +6,7 @@ use toolgate_contract::ToolError;
 use super::exec_output::wall_time;
 use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
 use crate::memory::DialectMemory;
-use crate::numbered::numbered;
+use crate::numbered::{add_line, numbered};
 use crate::parameter::Arguments;
 use crate::redaction::refuse_mask;
 
@@ -96,9 +96,10 @@ pub(super) fn leave_read(returned: &mut Returned<'_>) -> ShownResult {
         return ShownResult::error("offset exceeds file length");
     }
     let content = content.strip_suffix('\n').unwrap_or(content);
-    let cut = |line: &str| line.trim_end_matches('\r').chars().take(MOST_LETTERS).collect::<String>();
-    ShownResult::ok(numbered(content, returned.number("start_line"), &|number, line| {
-        format!("L{number}: {}", cut(line))
+    ShownResult::ok(numbered(content, returned.number("start_line"), &|shown, number, line| {
+        let line = line.trim_end_matches('\r');
+        let end = line.char_indices().nth(MOST_LETTERS).map_or(line.len(), |(at, _)| at);
+        add_line(shown, format_args!("L{number}: "), &line[..end]);
     }))
 }
 
