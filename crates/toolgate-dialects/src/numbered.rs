@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 /// Adds a line with its number to a text.
-pub(crate) type NumberedLine = dyn Fn(&mut String, i64, &str);
+pub(crate) type LineWriter = dyn Fn(&mut String, i64, &str);
 
 /// Bytes that a number and what is around it take, about.
 const PREFIX: usize = 8;
 
 /// The text with a number on each line, written by `add`.
-pub(crate) fn numbered(text: &str, first: i64, add: &NumberedLine) -> String {
+pub(crate) fn numbered(text: &str, first: i64, add: &LineWriter) -> String {
     let mut shown = String::with_capacity(text.len() + text.len() / 40 * PREFIX + PREFIX);
     for (number, line) in (first..).zip(text.split('\n')) {
         if number > first {

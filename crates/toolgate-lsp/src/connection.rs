@@ -14,7 +14,7 @@ use toolgate_contract::{
 
 use crate::catalog::ServerEntry;
 use crate::documents::{Fault, OpenDocuments};
-use crate::peer::{LogSink, PeerFault, ServerPeer};
+use crate::peer::{LogSink, LspPeer, PeerFault};
 use crate::protocol::PositionEncoding;
 use crate::source_text::SourceText;
 use crate::uri;
@@ -28,7 +28,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A server that runs. Dropping it ends it.
 pub(crate) struct Connection {
-    pub(crate) peer: Arc<ServerPeer>,
+    pub(crate) peer: Arc<LspPeer>,
     pub(crate) entry: Arc<ServerEntry>,
     /// The project's directory.
     pub(crate) root: WorkspacePath,
@@ -72,7 +72,7 @@ impl Connection {
         let root_uri = uri::of_path(&directory);
         let folder = json!({ "uri": root_uri, "name": "workspace" });
         let mut starting =
-            StartingPeer(Some(ServerPeer::start(&entry.name, child, settings.clone(), folder.clone(), log)));
+            StartingPeer(Some(LspPeer::start(&entry.name, child, settings.clone(), folder.clone(), log)));
         let peer = Arc::clone(starting.0.as_ref().expect("it was put there just now"));
         let until = Instant::now() + START_TIMEOUT;
         let params = initialize_params(&root_uri, &directory.display().to_string(), &folder, &options);
@@ -174,7 +174,7 @@ impl Connection {
     pub(crate) fn failed(&self, fault: Fault) -> ToolError {
         match fault {
             Fault::Own(error) => error,
-            Fault::ServerPeer(fault) => {
+            Fault::LspPeer(fault) => {
                 if matches!(fault, PeerFault::Timeout) {
                     self.peer.kill();
                 }
@@ -281,7 +281,7 @@ impl Drop for Connection {
 }
 
 /// A server that is just being started. Dropped before it is ready, it ends.
-struct StartingPeer(Option<Arc<ServerPeer>>);
+struct StartingPeer(Option<Arc<LspPeer>>);
 
 impl Drop for StartingPeer {
     fn drop(&mut self) {

@@ -133,7 +133,7 @@ impl Connection {
     }
 
     fn silence(&self) -> Fault {
-        Fault::ServerPeer(PeerFault::Timeout)
+        Fault::LspPeer(PeerFault::Timeout)
     }
 
     /// Asks tsserver through the server that wraps it. What that server publishes has no version and comes in parts.

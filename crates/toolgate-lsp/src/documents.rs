@@ -157,7 +157,7 @@ impl Connection {
 #[derive(Debug)]
 pub(crate) enum Fault {
     Own(ToolError),
-    ServerPeer(PeerFault),
+    LspPeer(PeerFault),
 }
 
 impl From<ToolError> for Fault {
@@ -168,7 +168,7 @@ impl From<ToolError> for Fault {
 
 impl From<PeerFault> for Fault {
     fn from(fault: PeerFault) -> Self {
-        Self::ServerPeer(fault)
+        Self::LspPeer(fault)
     }
 }
 

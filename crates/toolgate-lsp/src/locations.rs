@@ -94,7 +94,7 @@ impl Connection {
             self.close_document(&mut state.documents, uri).await?;
         }
         match symbols {
-            Err(Fault::ServerPeer(crate::peer::PeerFault::Refused { .. })) => Ok(Vec::new()),
+            Err(Fault::LspPeer(crate::peer::PeerFault::Refused { .. })) => Ok(Vec::new()),
             symbols => symbols,
         }
     }

@@ -34,7 +34,7 @@ pub(crate) enum PeerFault {
 pub(crate) type LogSink = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// The server's side of the conversation.
-pub(crate) struct ServerPeer {
+pub(crate) struct LspPeer {
     pub(crate) server: String,
     child: Arc<dyn ChildProcess>,
     state: Mutex<PeerState>,
@@ -76,7 +76,7 @@ pub(crate) struct Published {
     pub(crate) at: Instant,
 }
 
-impl ServerPeer {
+impl LspPeer {
     /// Begins to read what the server writes.
     pub(crate) fn start(
         server: &str,
@@ -421,7 +421,7 @@ impl ServerPeer {
 
 /// A request that waits for its answer. Given up before that, it is cancelled.
 struct UnansweredRequest<'a> {
-    peer: &'a ServerPeer,
+    peer: &'a LspPeer,
     id: u64,
 }
 

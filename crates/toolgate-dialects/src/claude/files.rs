@@ -10,7 +10,7 @@ use crate::changed_lines::{changed_lines, first_changed_line};
 use crate::dialect::{Answered, EnterFault, NativeCall, Returned, ShownResult};
 use crate::memory::DialectMemory;
 use crate::new_file::{look_first, write_if_missing};
-use crate::numbered::{NumberedLine, add_line, numbered, with_final_line};
+use crate::numbered::{LineWriter, add_line, numbered, with_final_line};
 use crate::parameter::ParameterKind::Objects;
 use crate::parameter::{Arguments, Parameter};
 use crate::redaction::refuse_mask;
@@ -57,7 +57,7 @@ fn is_process(args: &Arguments) -> bool {
     args.word("file_path").starts_with("proc_")
 }
 
-fn read(returned: &mut Returned<'_>, add: &NumberedLine) -> ShownResult {
+fn read(returned: &mut Returned<'_>, add: &LineWriter) -> ShownResult {
     if is_process(returned.args) {
         return printed(returned);
     }
