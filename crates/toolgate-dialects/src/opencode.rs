@@ -97,7 +97,7 @@ static TOOLS: &[DialectTool] = &[
 ];
 
 const UNAVAILABLE: &[(&str, &str)] = &[
-    ("lsp", "there are no language servers. Use `grep` to find symbols."),
+    ("lsp", "it has no mapping to the language servers yet. Use `grep` to find symbols."),
     ("list", "`read` shows directories."),
     ("list_mcp_resources", "resources of MCP servers aren't offered."),
     ("list_mcp_resource_templates", "resources of MCP servers aren't offered."),

@@ -189,8 +189,9 @@ fn dialects_are_listed_declared_and_called_from_the_shell() {
     let world = World::new();
     let said = world.run(&["dialects"]);
     assert!(said.out.contains("claude-2.0") && said.out.contains("exec_command"), "{said:?}");
+    assert!(said.out.contains("14 of 14"), "coder has all of its tools: {said:?}");
     let said = world.run(&["--json", "dialects"]);
-    assert!(said.out.contains(r#"{"name":"lsp","reason":"there are no language servers."#), "{said:?}");
+    assert!(said.out.contains(r#"{"name":"lsp","reason":"it has no mapping to the language servers yet."#), "{said:?}");
     let said = world.run(&["tools", "--dialect", "claude", "--format", "anthropic", "--json"]);
     let tools: Value = serde_json::from_str(&said.out).unwrap();
     let read = tools.as_array().unwrap().iter().find(|tool| tool["name"] == "Read").unwrap();
