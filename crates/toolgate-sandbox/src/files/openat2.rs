@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+use rustix::path::Arg;
 use toolgate_contract::{escape_path, unescape_path};
 
 /// By which method files are opened beneath a root.
@@ -44,8 +45,18 @@ pub(crate) fn open(method: OpenMethod, root: BorrowedFd<'_>, path: &[u8], flags:
 
 fn open_with_openat2(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    openat2(root, path, flags | OFlags::CLOEXEC, resolve)
+}
+
+/// `openat2`, until no rename on the machine comes between: the kernel then can't tell whether a `..` leads out.
+pub(crate) fn openat2<P: Arg + Copy>(
+    root: BorrowedFd<'_>,
+    path: P,
+    flags: OFlags,
+    resolve: ResolveFlags,
+) -> Result<OwnedFd, Errno> {
     for _ in 0..MOST_RETRIES {
-        match rustix::fs::openat2(root, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
+        match rustix::fs::openat2(root, path, flags, Mode::empty(), resolve) {
             Err(Errno::AGAIN | Errno::INTR) => {}
             other => return other,
         }

@@ -25,6 +25,7 @@ use toolgate_contract::{
 };
 
 use crate::files::layer_baseline::LayerBaseline;
+use crate::files::openat2::openat2;
 use crate::files::substitutes::PlacedSubstitutes;
 use crate::process::{OverlayMount, Rehearsal, SandboxError};
 
@@ -116,7 +117,7 @@ impl OverlayChanges {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::openat(CWD, root, flags, Mode::empty())?;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        let parent = rustix::fs::openat2(&root, parent, flags, Mode::empty(), resolve)?;
+        let parent = openat2(root.as_fd(), parent, flags, resolve)?;
         let (there, seen) = (
             rustix::fs::statat(&parent, own, AtFlags::SYMLINK_NOFOLLOW)?,
             rustix::fs::statat(CWD, above, AtFlags::SYMLINK_NOFOLLOW)?,

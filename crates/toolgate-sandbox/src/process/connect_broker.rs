@@ -5,7 +5,7 @@
 //! call, another thread could have changed them.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,7 @@ use super::bound_sockets::BoundSockets;
 use super::syscall::async_fd::watch;
 use super::syscall::connect::connect;
 use super::syscall::seccomp::{self, Notification};
+use crate::files::openat2::openat2;
 
 /// Connections that are made at the same time; more wait. A connection may take long, and takes a thread.
 const AT_ONCE: usize = 16;
@@ -133,7 +134,7 @@ fn open_inside(thread: u32, path: &[u8]) -> Result<OwnedFd, Errno> {
     let directory = rustix::fs::readlink(format!("/proc/{thread}/cwd"), Vec::new())?;
     let path = Path::new(OsStr::from_bytes(directory.to_bytes())).join(OsStr::from_bytes(path));
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    rustix::fs::openat2(root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS)
+    openat2(root.as_fd(), &path, flags, ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS)
 }
 
 /// Fails unless a socket was bound in the sandbox.

@@ -152,6 +152,39 @@ impl Drop for SetWhenDropped<'_> {
     }
 }
 
+/// Connects to a socket often, by a path that leads up.
+const MEET_OFTEN: &str = "import os, socket
+os.mkdir('sub')
+server = socket.socket(socket.AF_UNIX); server.bind('sub/often.sock'); server.listen()
+for _ in range(300):
+    client = socket.socket(socket.AF_UNIX); client.connect('sub/../sub/often.sock')
+    server.accept(); client.close()
+print('met')
+";
+
+attack! {
+    /// While anything on the machine is renamed, the kernel may refuse to resolve `..` and wants to be asked again.
+    fn renames_elsewhere_do_not_disturb_connections(scene) {
+        if scene.tier != toolgate_sandbox::process::Tier::Namespaces {
+            return;
+        }
+        std::fs::write(scene.workspace().join("meet.py"), MEET_OFTEN).unwrap();
+        let (one, other) = (scene.path("outside/one"), scene.path("outside/other"));
+        std::fs::write(&one, "").unwrap();
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::fs::rename(&one, &other).and_then(|()| std::fs::rename(&other, &one)).unwrap();
+                }
+            });
+            let _stop = SetWhenDropped(&stop);
+            let inside = scene.inside("python3 meet.py; rm -r sub");
+            assert_eq!(inside.output, "met\n", "{inside:?}");
+        });
+    }
+}
+
 attack! {
     fn sockets_that_come_and_go_do_not_stop_commands(scene) {
         let stop = std::sync::atomic::AtomicBool::new(false);
