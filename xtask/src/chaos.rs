@@ -38,7 +38,7 @@ pub(crate) struct ChaosOptions {
     /// Carry out the operations in this file instead, as a report prints them
     #[arg(long, value_name = "FILE")]
     replay: Option<String>,
-    /// Keep the workspaces, to look at what a sequence left
+    /// Keep the workspaces of sequences with a violation, and with `--replay` of all, to look at what they left
     #[arg(long)]
     keep: bool,
 }

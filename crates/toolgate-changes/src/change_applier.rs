@@ -1,5 +1,8 @@
 //! Applies file changes for one call, in this order: compare with what the tool saw, store for undo, record, write.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{ErrorKind, Read};
 use std::os::fd::BorrowedFd;

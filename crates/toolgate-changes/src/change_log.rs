@@ -109,8 +109,11 @@ impl ChangeLog {
     /// caller holds the change lock, and the change isn't marked as complete yet: after a kill it is reverted, and the
     /// notice with it.
     pub(crate) fn tell_commands(&self, id: &str, changes: &[Change], files: &dyn Files) -> Result<(), ToolError> {
-        let notice = ChangeNotice { id: id.to_owned(), changes: changes.to_vec(), kind: NoticeKind::Made };
-        self.tell(&notice, files, None)
+        if self.snapshots()?.unsettled()?.is_empty() {
+            return Ok(());
+        }
+        let changes = changes.iter().map(|change| with_time(change, files)).collect();
+        self.tell(&ChangeNotice { id: id.to_owned(), changes, kind: NoticeKind::Made }, files, None)
     }
 
     /// Tells every other command what the one with this snapshot was found to have changed.
@@ -285,6 +288,15 @@ impl ChangeLog {
             }
         }
     }
+}
+
+/// A change that was just made, with the time of the new file: whoever announced the change couldn't know it.
+fn with_time(change: &Change, files: &dyn Files) -> Change {
+    let mut change = change.clone();
+    if let Some(after) = change.after.as_mut().filter(|after| after.is_file() && after.modified.is_none()) {
+        after.modified = files.node(&change.place, false).ok().flatten().and_then(|node| node.state.modified);
+    }
+    change
 }
 
 /// How many names of each file are replaced, by inode number.

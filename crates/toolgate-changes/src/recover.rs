@@ -2,7 +2,7 @@
 //! settled as if it had ended.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 use std::path::Path;

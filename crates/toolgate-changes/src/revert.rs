@@ -113,6 +113,8 @@ impl InPlaceRevert<'_> {
     fn restore(&self, turn: &ChangeLock, restores: &[Change]) -> Result<(), ToolError> {
         let (files, contents) = (self.selector.files.as_ref(), self.change_log.contents());
         let places: Vec<WorkspacePath> = restores.iter().map(|change| change.place.clone()).collect();
+        // What other commands in place have changed is stored first, and could take the room.
+        let _pin = contents.pin(restores);
         let running = self.change_log.watched();
         running.iter().try_for_each(|in_place| in_place.catch_up(Some(&places)))?;
         turn.note(&ChangeIntent { id: self.id.to_owned(), changes: restores.to_vec(), origin: None })?;

@@ -29,16 +29,16 @@ pub struct Undo {
 #[derive(Debug, Clone, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// The call whose changes are undone.
+    /// Only this call's changes.
     #[serde(default)]
     call: Option<String>,
-    /// The run whose changes are undone; with `turn`, only those of that turn.
+    /// This run's changes; with `turn`, only that turn's.
     #[serde(default)]
     run: Option<String>,
-    /// The turn whose changes are undone.
+    /// A turn of the run.
     #[serde(default)]
     turn: Option<u64>,
-    /// The agent whose changes are undone; every agent numbers its own turns.
+    /// Only this agent's; every agent numbers its own turns.
     #[serde(default)]
     agent: Option<String>,
 }
@@ -364,12 +364,17 @@ impl UndoPlan {
         let mut removed: BTreeSet<WorkspacePath> = removed.map(|change| change.place.clone()).collect();
         let directories: BTreeSet<WorkspacePath> =
             self.back.iter().filter(goes).map(|change| change.place.clone()).collect();
+        let replaced = self.back.iter().filter(goes).filter(|change| change.after.is_some());
+        let replaced: Vec<WorkspacePath> = replaced.map(|change| change.place.clone()).collect();
         let mut kept = BTreeSet::new();
         // Deepest first: a directory that stays keeps those that it is in.
         for directory in directories.iter().rev() {
             let goes_into = |back: &Change| back.after.is_some() && back.place != *directory;
-            let is_filled = self.back.iter().any(|back| goes_into(back) && directory.covers(&back.place));
-            if is_filled || hands.entries_at(directory)?.iter().any(|entry| !removed.contains(&entry.place)) {
+            let is_filled = self.back.iter().any(|back| goes_into(back) && directory.covers(&back.place))
+                || hands.entries_at(directory)?.iter().any(|entry| !removed.contains(&entry.place));
+            // What policy hides in a directory keeps it, which hinders nobody unless something else comes in its place.
+            let is_in_the_way = replaced.iter().any(|replaced| replaced.covers(directory));
+            if is_filled || is_in_the_way && hands.hides_something(directory)? {
                 removed.remove(directory);
                 kept.insert(directory);
                 self.add(&hands.shown(directory), Err(filled(directory, hands)));

@@ -5,16 +5,18 @@
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::fs::File;
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags, linkat};
 use toolgate_contract::{Blob, Change, ChangeSource, Durability, FileOwner, FileState, sha256_of};
 
 use crate::JournalError;
-use crate::directory::DirectoryHandle;
+use crate::directory::{DirectoryHandle, is_draft};
 
 /// The default quota, in bytes.
 const DEFAULT_QUOTA: u64 = 1 << 30;
@@ -24,10 +26,18 @@ pub struct BlobStore {
     directory: DirectoryHandle,
     quota: u64,
     durability: Durability,
-    /// The stored size as far as it is known; other processes may add to it.
-    stored: Mutex<Option<u64>>,
+    stored: Mutex<StoredSize>,
     /// Hashes of contents that changes in progress need, and how many of them do.
     pinned: Mutex<HashMap<String, usize>>,
+}
+
+/// How much is stored.
+#[derive(Default)]
+struct StoredSize {
+    /// The bytes, as far as they are known; other processes may add to them.
+    total: Option<u64>,
+    /// Where pinned contents exceed the quota, the total from which on it is worth looking for others to evict again.
+    next_look: u64,
 }
 
 /// Protects contents from eviction while it lives.
@@ -47,6 +57,9 @@ impl Drop for BlobPin<'_> {
                 }
             }
         }
+        drop(pinned);
+        // What can't be evicted now is evicted when more is stored.
+        let _ = self.contents.evict_unpinned();
     }
 }
 
@@ -72,10 +85,11 @@ impl BlobStore {
         self.quota / 5 * 4
     }
 
-    /// Protects the new contents of these changes from eviction by the contents that they replace.
+    /// Protects the contents of changes from eviction while they are made: the new ones, which are to be written, and the
+    /// previous ones, without which changes that fail or are killed half way couldn't be reverted.
     pub fn pin(&self, changes: &[Change]) -> BlobPin<'_> {
-        let hashes: Vec<String> =
-            changes.iter().filter_map(|change| Some(change.after.as_ref()?.sha256.clone())).collect();
+        let states = changes.iter().flat_map(|change| [&change.before, &change.after]).flatten();
+        let hashes: Vec<String> = states.map(|state| state.sha256.clone()).collect();
         let mut pinned = self.pinned.lock();
         hashes.iter().for_each(|hash| *pinned.entry(hash.clone()).or_default() += 1);
         BlobPin { contents: self, hashes }
@@ -172,31 +186,45 @@ impl BlobStore {
 
     fn count(&self, added: u64) -> Result<(), JournalError> {
         let mut stored = self.stored.lock();
-        let total = match *stored {
+        let total = match stored.total {
             Some(known) => known + added,
             None => self.entries()?.iter().map(|entry| entry.bytes).sum(),
         };
-        *stored = Some(if total > self.quota { self.evict()? } else { total });
+        stored.total = Some(total);
+        if total > self.quota && total >= stored.next_look {
+            *stored = self.evict()?;
+        }
+        Ok(())
+    }
+
+    /// Evicts what a pin kept beyond the quota.
+    fn evict_unpinned(&self) -> Result<(), JournalError> {
+        let mut stored = self.stored.lock();
+        if stored.total.is_some_and(|total| total > self.quota) {
+            *stored = self.evict()?;
+        }
         Ok(())
     }
 
     /// Evicts the oldest contents until a fifth of the quota is free again. The newest content and protected contents
     /// always stay; a newest content that is larger than the quota evicts nothing else.
-    fn evict(&self) -> Result<u64, JournalError> {
+    fn evict(&self) -> Result<StoredSize, JournalError> {
         let mut entries = self.entries()?;
         let pinned = self.pinned.lock();
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.modified));
-        let (mut total, mut counted, room) = (0, 0, self.room());
+        let (mut total, mut counted, mut is_held, room) = (0, 0, false, self.room());
         for (index, entry) in entries.iter().enumerate() {
             let is_newest = index == 0;
-            if !is_newest && counted + entry.bytes > room && !pinned.contains_key(&entry.name) {
+            let is_beyond = !is_newest && counted + entry.bytes > room;
+            if is_beyond && !pinned.contains_key(&entry.name) {
                 self.directory.remove(&entry.name)?;
                 continue;
             }
+            is_held |= is_beyond;
             total += entry.bytes;
             counted += if is_newest && entry.bytes > room { 0 } else { entry.bytes };
         }
-        Ok(total)
+        Ok(StoredSize { total: Some(total), next_look: if is_held { total + self.quota - room } else { 0 } })
     }
 
     fn entries(&self) -> Result<Vec<StoredBlob>, JournalError> {
@@ -205,6 +233,9 @@ impl BlobStore {
         let stored = list.filter_map(|entry| {
             let entry = entry.ok()?;
             let facts = entry.metadata().ok()?;
+            if is_being_written(&entry.file_name(), &facts) {
+                return None;
+            }
             // The ctime, because the mtime of an adopted file can be years old.
             let modified = (facts.ctime(), facts.ctime_nsec());
             Some(StoredBlob { name: entry.file_name().into_string().ok()?, bytes: facts.len(), modified })
@@ -273,6 +304,16 @@ fn copy_attributes(from: &OwnedFd, to: &OwnedFd) {
     }
 }
 
+/// How long a file under a temporary name may take to be written: an older one was left by a killed process.
+const LONGEST_WRITE: Duration = Duration::from_secs(60 * 60);
+
+/// Whether a file is the draft of a content, perhaps of another process: nobody else may remove it.
+fn is_being_written(name: &OsStr, facts: &Metadata) -> bool {
+    let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+    let age = age.saturating_sub(u64::try_from(facts.ctime()).unwrap_or_default());
+    is_draft(name) && age < LONGEST_WRITE.as_secs()
+}
+
 struct StoredBlob {
     name: String,
     bytes: u64,
@@ -291,6 +332,8 @@ impl DirectoryHandle {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use toolgate_contract::WorkspacePath;
 
     use super::*;
@@ -349,5 +392,33 @@ mod tests {
         drop(pinned);
         (40..60u8).for_each(|n| contents.put(&Blob::from(vec![n; 100])).unwrap());
         assert!(contents.get(brought.sha256()).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_a_change_replaces_stays_until_it_is_made() {
+        let (_workspace, contents) = contents();
+        let contents = contents.with_quota(1_000);
+        let replaced: Vec<Blob> = (0..40u8).map(|n| Blob::from(vec![n; 100])).collect();
+        let change = |blob: &Blob| {
+            let before = Some(FileState::new(blob.sha256(), 100, 0o644));
+            Change { path: "a".into(), place: WorkspacePath::in_workspace("a"), before, after: None }
+        };
+        let changes: Vec<Change> = replaced.iter().map(change).collect();
+        let kept = || replaced.iter().filter(|blob| contents.get(blob.sha256()).unwrap().is_some()).count();
+        let pinned = contents.pin(&changes);
+        replaced.iter().for_each(|blob| contents.put(blob).unwrap());
+        assert_eq!(kept(), replaced.len(), "all of it could be reverted");
+        drop(pinned);
+        assert_eq!(kept(), 8, "the newest, up to the quota");
+    }
+
+    #[test]
+    fn a_content_that_is_being_written_is_never_evicted() {
+        let (_workspace, contents) = contents();
+        let contents = contents.with_quota(1_000);
+        let mut draft = contents.directory.draft().unwrap();
+        draft.file.write_all(&[7; 900]).unwrap();
+        (0..40u8).for_each(|n| contents.put(&Blob::from(vec![n; 100])).unwrap());
+        draft.place(&contents.directory, "a", Durability::Os).unwrap();
     }
 }

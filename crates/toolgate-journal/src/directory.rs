@@ -2,6 +2,7 @@
 //! is ever followed, so a repository with a `.toolgate` of its own can't redirect the record elsewhere. Everything
 //! created here is private to its owner: directories 0700, files 0600.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -126,7 +127,7 @@ impl DirectoryHandle {
 
     /// A new file under a temporary name.
     pub(crate) fn draft(&self) -> Result<TemporaryFile> {
-        let name = format!(".draft-{}", Uuid::now_v7().simple());
+        let name = draft_name();
         let file = self.file(&name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
         self.drafted(file, name, true)
     }
@@ -136,7 +137,7 @@ impl DirectoryHandle {
     pub(crate) fn nameless_draft(&self) -> Result<TemporaryFile> {
         let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
         match rustix::fs::openat(&self.handle, ".", flags, FILE_MODE) {
-            Ok(file) => self.drafted(file.into(), format!(".draft-{}", Uuid::now_v7().simple()), false),
+            Ok(file) => self.drafted(file.into(), draft_name(), false),
             Err(_) => self.draft(),
         }
     }
@@ -178,6 +179,18 @@ impl DirectoryHandle {
             _ => self.error("couldn't be opened", name, errno.into()),
         }
     }
+}
+
+/// What the temporary names of files begin with.
+const DRAFT: &str = ".draft-";
+
+fn draft_name() -> String {
+    format!("{DRAFT}{}", Uuid::now_v7().simple())
+}
+
+/// Whether a file of this name isn't complete yet.
+pub(crate) fn is_draft(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(DRAFT.as_bytes())
 }
 
 /// A file that will be renamed into place. Dropped before that, it is deleted.

@@ -80,6 +80,55 @@ async fn a_directory_that_a_command_replaces_keeps_what_a_person_adds_and_the_co
     assert!(kept.iter().any(|content| content == "file\n"), "{kept:?}");
 }
 
+/// A directory that is moved keeps the times of what is in it, so that it looks as old as what the command removes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_directory_that_a_person_moves_to_where_a_command_removes_one_stays_whole() {
+    for command in ["rm -r d", "rm -r d; echo file > d", "rm -r d; mkdir d; echo new > d/new.txt"] {
+        let world = world();
+        world.file("d/old.txt", "old\n").file("mine/deep/file.txt", "mine\n").file("mine/other.txt", "mine\n");
+        let reply = while_it_runs(&world, command, async || {
+            std::fs::remove_dir_all(world.path().join("d")).unwrap();
+            std::fs::rename(world.path().join("mine"), world.path().join("d")).unwrap();
+        })
+        .await;
+        for path in ["d/deep/file.txt", "d/other.txt"] {
+            assert_eq!(read(&world, path).as_deref(), Some("mine\n"), "{command}: {path}: {reply}");
+        }
+        assert!(reply["changes"]["kept_aside"].to_string().contains("d/other.txt"), "{command}: {reply}");
+    }
+}
+
+/// A command that only touches a file doesn't bring it back when somebody removes it; one that writes to it, or renames it, does.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_a_person_removes_stays_removed_unless_the_command_wrote_to_it() {
+    for (command, path, expected) in [
+        ("chmod 644 a.txt d/b.txt", "a.txt", None),
+        ("chmod 644 a.txt d/b.txt", "d/b.txt", None),
+        ("chmod 600 a.txt", "a.txt", None),
+        ("echo two >> a.txt", "a.txt", Some("one\ntwo\n")),
+        ("mv a.txt renamed.txt", "renamed.txt", Some("one\n")),
+        ("sed -i.bak s/kept/changed/ kept.txt", "kept.txt.bak", Some("kept\n")),
+        ("ln a.txt linked.txt", "linked.txt", Some("one\n")),
+    ] {
+        let world = world();
+        world.file("a.txt", "one\n").file("d/b.txt", "one\n").file("kept.txt", "kept\n");
+        for path in ["a.txt", "d/b.txt"] {
+            std::fs::set_permissions(world.path().join(path), std::fs::Permissions::from_mode(0o644)).unwrap();
+        }
+        let reply = while_it_runs(&world, command, async || {
+            std::fs::remove_file(world.path().join("a.txt")).unwrap();
+            std::fs::remove_dir_all(world.path().join("d")).unwrap();
+        })
+        .await;
+        assert_eq!(read(&world, path).as_deref(), expected, "{command}: {reply}");
+        if expected.is_none() {
+            let aside = reply["changes"]["kept_aside"].as_array().unwrap();
+            assert!(aside.iter().any(|one| one["path"] == json!(path)), "{command}: {reply}");
+            assert!(!world.path().join("d").exists(), "{command}: {reply}");
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_directory_that_a_command_writes_to_keeps_the_mode_that_a_person_gives_it_meanwhile() {
     let world = world();

@@ -296,15 +296,20 @@ async fn a_directory_that_a_command_replaced_by_a_link_comes_back_with_its_conte
 
 #[tokio::test]
 async fn a_directory_that_replaced_a_file_stays_with_what_somebody_put_into_it() {
-    let world = world().confined();
-    world.file("e", "1\n").file("top", "3\n");
-    let (call, _) = perform(&world, "shell", json!({ "command": "rm e top && mkdir e && echo 2 > e/f" })).await;
-    fs::write(world.path().join("e/mine"), "mine").unwrap();
-    let undone = undo(&world, call).await;
-    assert_eq!(undone["undone"], json!(["e/f", "top"]), "{undone}");
-    assert_eq!(undone["refused"][0]["path"], "e", "{undone}");
-    assert_eq!(fs::read_to_string(world.path().join("e/mine")).unwrap(), "mine");
-    assert_eq!(fs::read_to_string(world.path().join("top")).unwrap(), "3\n");
+    // Policy hides the last two.
+    for name in ["mine", ".env", "d/.env"] {
+        let world = world().confined();
+        world.file("e", "1\n").file("top", "3\n");
+        let command = "rm e top && mkdir -p e/d && echo 2 > e/f";
+        let (call, _) = perform(&world, "shell", json!({ "command": command })).await;
+        fs::write(world.path().join("e").join(name), "mine").unwrap();
+        let undone = undo(&world, call).await;
+        let undone_paths = if name == "d/.env" { json!(["e/f", "top"]) } else { json!(["e/d", "e/f", "top"]) };
+        assert_eq!(undone["undone"], undone_paths, "{name}: {undone}");
+        assert!(undone["refused"].to_string().contains(r#""path":"e""#), "{name}: {undone}");
+        assert_eq!(fs::read_to_string(world.path().join("e").join(name)).unwrap(), "mine");
+        assert_eq!(fs::read_to_string(world.path().join("top")).unwrap(), "3\n");
+    }
 }
 
 #[tokio::test]

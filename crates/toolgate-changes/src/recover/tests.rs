@@ -39,9 +39,9 @@ fn options() -> RunOptions {
     RunOptions { key: Some(SigningKey::from([7; 32])), ..RunOptions::default() }
 }
 
-fn changes(workspace: &Path) -> Arc<WorkspaceChanges> {
+fn changes(workspace: &Path, quota: u64) -> Arc<WorkspaceChanges> {
     let state = StateDirectory::open(workspace).unwrap();
-    let contents = Arc::new(state.contents(Durability::Os).unwrap());
+    let contents = Arc::new(state.contents(Durability::Os).unwrap().with_quota(quota));
     let log = ChangeLog::new(state, contents, options());
     let directories = vec![workspace.to_owned()];
     let options = ChangeOptions { roots: vec![0], directories, ..ChangeOptions::default() };
@@ -49,13 +49,16 @@ fn changes(workspace: &Path) -> Arc<WorkspaceChanges> {
     Arc::new(WorkspaceChanges::new(files, Arc::new(NothingHidden), Arc::new(SystemClock), Some(log), options))
 }
 
+/// More than any of these tests stores.
+const LARGE_QUOTA: u64 = 1 << 20;
+
 /// A workspace with a run that has begun.
-struct World {
+pub(crate) struct World {
     directory: tempfile::TempDir,
 }
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let world = Self { directory: tempfile::tempdir().unwrap() };
         std::fs::create_dir(world.at("")).unwrap();
         world.put("a.txt", "one");
@@ -70,11 +73,11 @@ impl World {
         world
     }
 
-    fn at(&self, path: &str) -> PathBuf {
+    pub(crate) fn at(&self, path: &str) -> PathBuf {
         self.directory.path().join("workspace").join(path)
     }
 
-    fn put(&self, path: &str, content: &str) {
+    pub(crate) fn put(&self, path: &str, content: &str) {
         std::fs::write(self.at(path), content).unwrap();
     }
 
@@ -201,12 +204,17 @@ fn edits(workspace: &Path) -> Vec<FileEdit> {
 }
 
 fn settler(workspace: &Path) -> ChangeSettler {
+    settler_with_quota(workspace, LARGE_QUOTA)
+}
+
+/// The settler of the run's call, with so many bytes for undo.
+pub(crate) fn settler_with_quota(workspace: &Path, quota: u64) -> ChangeSettler {
     let state = StateDirectory::open(workspace).unwrap();
     let run = Arc::new(state.open_run("run", &options()).unwrap());
     let recorder = RunRecorder::new(run, None);
     let (run, tool_call_id, trace_id) = ("run".to_owned(), "call".to_owned(), "trace".to_owned());
     let origin = EventOrigin { run, turn: None, trace_id, tool_call_id };
-    let changer = changes(workspace).for_call(Arc::new(recorder), Arc::new(origin), "test".into());
+    let changer = changes(workspace, quota).for_call(Arc::new(recorder), Arc::new(origin), "test".into());
     ChangeSettler { changer: Arc::new(changer), approved: Default::default() }
 }
 
@@ -241,7 +249,7 @@ fn child() {
             settler.changer.make(edits).unwrap();
         }
         _ => {
-            let changes = changes(&workspace);
+            let changes = changes(&workspace, LARGE_QUOTA);
             begins();
             let warnings = changes.recover(&options()).unwrap();
             assert!(!warnings.iter().any(|warning| warning.contains("aren't recorded")), "{warnings:?}");

@@ -36,7 +36,7 @@ pub(super) struct SnapshotEntry {
 /// Seconds and nanoseconds.
 type FileTime = (i64, i32);
 
-/// The time of a file that another call left, where that call doesn't say: file tools write at some moment.
+/// The time of a file that another call left, where it couldn't be told.
 const UNKNOWN: FileTime = (0, 0);
 
 /// A copy of a file. Inode and modification time tell it from a file that something else put in its place.

@@ -15,6 +15,8 @@ pub(crate) struct QuarantinedNode {
     pub(crate) path: TreePath,
     pub(crate) written: String,
     pub(crate) wanted: Option<Node>,
+    /// Whether it is known what it would have been.
+    pub(crate) is_known: bool,
 }
 
 /// Whether a file is git's own and holds times or inodes, so that two equal repositories differ in it.
@@ -31,7 +33,7 @@ pub(crate) fn equal(path: &TreePath, one: Option<&Node>, other: Option<&Node>) -
 }
 
 /// Directories with a longer path are hidden from commands: what is in them can't be hidden by itself.
-const LONGEST_PATH: usize = 3_500;
+pub(crate) const LONGEST_PATH: usize = 3_500;
 
 /// Whether commands see nothing of a directory: it can't be searched for what has to be hidden, because its mode keeps its
 /// owner out or its path is too long.
@@ -158,9 +160,10 @@ pub(crate) fn check_settled(
     for (written, _) in &settled.quarantined {
         let path = names.find(written).cloned();
         let Some(path) = path else { continue };
+        let is_known = wanted.contains_key(&path);
         let wanted = wanted.get(&path).and_then(|(_, meant)| meant.clone());
         let written = if written.contains("… [+") { path.spellings().remove(0) } else { written.clone() };
-        quarantined.push(QuarantinedNode { path, written, wanted });
+        quarantined.push(QuarantinedNode { path, written, wanted, is_known });
     }
     for (path, (found, meant)) in wanted {
         if equal(path, meant.as_ref(), after.get(path)) || settled.is_cut {

@@ -110,6 +110,11 @@ impl Driver {
         crate::watchdog::step(|| self.finish())
     }
 
+    /// Keeps the workspace, to look at what the operations left.
+    pub(crate) fn keep(&mut self) {
+        self.world.is_kept = true;
+    }
+
     fn step(&mut self, operation: &Operation) -> Result<(), Violation> {
         self.expect_quiet()?;
         let (id, by) = (operation.id, operation.by);

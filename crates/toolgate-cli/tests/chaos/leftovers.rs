@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 
 use crate::attention::wait_until;
 use crate::hold;
@@ -31,6 +31,20 @@ pub(crate) fn descendants(of: Pid) -> BTreeSet<ProcessIdentity> {
         }
     }
     found
+}
+
+/// Stops a process, and gives the processes that it has started: what it was starting is among them, since they are listed until
+/// there are no new ones.
+pub(crate) fn descendants_of_stopped(process: Pid) -> BTreeSet<ProcessIdentity> {
+    rustix::process::kill_process(process, Signal::STOP).unwrap();
+    let mut found = descendants(process);
+    loop {
+        let again = descendants(process);
+        if again.is_subset(&found) {
+            return found;
+        }
+        found.extend(again);
+    }
 }
 
 /// The parent of a process and the moment of its start; none if it is gone or only waits to be reaped.

@@ -44,7 +44,8 @@ pub(crate) enum Mutation {
 /// Commits have the same hash wherever and whenever they are made. Git doesn't look at inodes and change times, which are
 /// others in the twin: `reset --hard` would write files there that it leaves alone in the workspace.
 const GIT: &str = "git -c user.name=a -c user.email=a@example.com -c init.defaultBranch=main -c gc.auto=0 \
-                   -c advice.detachedHead=false -c safe.directory='*' -c core.checkStat=minimal -c core.trustctime=false";
+                   -c maintenance.auto=false -c advice.detachedHead=false -c safe.directory='*' \
+                   -c core.checkStat=minimal -c core.trustctime=false";
 const DATES: &str = "GIT_AUTHOR_DATE='1700000000 +0000' GIT_COMMITTER_DATE='1700000000 +0000'";
 
 impl Mutation {

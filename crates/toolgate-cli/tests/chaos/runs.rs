@@ -24,10 +24,18 @@ const SHRINKING: Duration = Duration::from_secs(120);
 
 /// Carries out operations in a new world.
 fn try_out(setting: Setting, operations: &[Operation]) -> (Result<(), Violation>, Tally) {
-    carry_out(Driver::new(setting), operations)
+    carry_out(Driver::new(setting), operations, Keep::Nothing)
 }
 
-fn carry_out(mut driver: Driver, operations: &[Operation]) -> (Result<(), Violation>, Tally) {
+/// Which workspaces stay, if that is asked for.
+#[derive(PartialEq)]
+enum Keep {
+    Nothing,
+    Violation,
+    Everything,
+}
+
+fn carry_out(mut driver: Driver, operations: &[Operation], keep: Keep) -> (Result<(), Violation>, Tally) {
     let result = catch_unwind(AssertUnwindSafe(|| driver.run(operations)));
     let result = result.unwrap_or_else(|panic| {
         let words = panic.downcast_ref::<String>().cloned();
@@ -38,6 +46,10 @@ fn carry_out(mut driver: Driver, operations: &[Operation]) -> (Result<(), Violat
         true => Err(Violation::new(Invariant::ProgramAnswers, "A step hangs")),
         false => result,
     };
+    let is_kept = keep == Keep::Everything || keep == Keep::Violation && result.is_err();
+    if is_kept && std::env::var_os("TOOLGATE_CHAOS_KEEP").is_some() {
+        driver.keep();
+    }
     let tally = driver.tally.clone();
     // What a violation left in the way must not hide it.
     let _ = catch_unwind(AssertUnwindSafe(move || drop(driver)));
@@ -172,7 +184,7 @@ impl LongRun {
             }
             let choice = Choice { is_in_place: !setting.has_overlay, ..self.choice.clone() };
             let operations = sequence(seed, self.length, &choice);
-            let (result, tally) = try_out(*setting, &operations);
+            let (result, tally) = carry_out(Driver::new(*setting), &operations, Keep::Violation);
             seeds += 1;
             totals.add(&tally);
             let reached = result.as_ref().err().and_then(|violation| violation.operation);
@@ -217,7 +229,7 @@ fn long() {
         for setting in LongRun::asked_for().settings {
             let mut driver = Driver::new(setting);
             driver.is_traced = true;
-            let (result, tally) = carry_out(driver, &operations);
+            let (result, tally) = carry_out(driver, &operations, Keep::Everything);
             println!("{}: {tally:?}", setting.name());
             if let Err(violation) = result {
                 panic!("{}", report(setting, None, &operations, &violation));

@@ -94,7 +94,10 @@ impl Twin {
             (Kind::Directory, _) => {
                 let _ = rustix::fs::mkdirat(at, name, Mode::from_raw_mode(0o700));
             }
-            (Kind::Link(target), _) => rustix::fs::symlinkat(target.as_slice(), at, name).unwrap(),
+            (Kind::Link(target), _) => {
+                rustix::fs::symlinkat(target.as_slice(), at, name).unwrap();
+                copy_time(workspace, path, at, name);
+            }
             (Kind::Pipe, _) => {
                 rustix::fs::mknodat(at, name, FileType::Fifo, Mode::from_raw_mode(node.mode), 0).unwrap();
                 rustix::fs::chmodat(at, name, Mode::from_raw_mode(node.mode), AtFlags::empty()).unwrap();
@@ -105,11 +108,20 @@ impl Twin {
             let (user, group) = (Uid::from_raw(owner), Gid::from_raw(owner));
             rustix::fs::chownat(at, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW).unwrap();
             // A new owner takes setuid and setgid away.
-            if let Kind::File(_) = node.kind {
+            if let Kind::File(_) | Kind::Pipe = node.kind {
                 rustix::fs::chmodat(at, name, Mode::from_raw_mode(node.mode), AtFlags::empty()).unwrap();
             }
         }
     }
+}
+
+/// Gives a symlink the time of the workspace's: git compares it with its index, and would store the link anew.
+fn copy_time(workspace: &Path, path: &TreePath, at: BorrowedFd<'_>, name: &[u8]) {
+    let (from, source) = tree::open_parent(workspace, path).unwrap();
+    let found = rustix::fs::statat(&from, source, AtFlags::SYMLINK_NOFOLLOW).unwrap();
+    let modified = Timespec { tv_sec: found.st_mtime, tv_nsec: found.st_mtime_nsec as _ };
+    let times = Timestamps { last_access: modified, last_modification: modified };
+    rustix::fs::utimensat(at, name, &times, AtFlags::SYMLINK_NOFOLLOW).unwrap();
 }
 
 fn copy_file(workspace: &Path, path: &TreePath, at: BorrowedFd<'_>, name: &[u8], node: &Node) {

@@ -32,6 +32,8 @@ pub(crate) struct World {
     program: Arc<ProgramCopy>,
     /// The user that the program runs as, if it isn't ours.
     user: Option<u32>,
+    /// Whether the directories stay, for somebody to look at them.
+    pub(crate) is_kept: bool,
 }
 
 /// Whether this test may become any user.
@@ -111,7 +113,7 @@ impl World {
             std::os::unix::fs::chown(path, user, user).unwrap();
         }
         let twin = Twin { root: twin, owner: user };
-        Self { directory, setting, workspace, twin, program: ProgramCopy::shared(), user }
+        Self { directory, setting, workspace, twin, program: ProgramCopy::shared(), user, is_kept: false }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -175,7 +177,7 @@ pub(crate) fn said(output: &Output) -> String {
 
 impl Drop for World {
     fn drop(&mut self) {
-        if std::env::var_os("TOOLGATE_CHAOS_KEEP").is_some() {
+        if self.is_kept {
             self.directory.disable_cleanup(true);
             println!("kept: {}", self.path().display());
             return;

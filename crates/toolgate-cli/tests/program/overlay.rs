@@ -425,3 +425,16 @@ fn each_reply_says_whether_what_a_command_changes_can_be_taken_back() {
     assert_eq!(says("", json!({ "command": "ls", "stdin": true })), json!("held"));
     assert_eq!(says("commands.overlay = 'off'", json!({ "command": "ls" })), json!("held"));
 }
+
+/// Git collects garbage in the background by default, where the end of the command would kill it.
+#[test]
+fn git_has_collected_garbage_when_a_command_ends() {
+    let world = World::new();
+    // More files than git leaves unpacked with this setting.
+    let script = "git init -q . && for i in $(seq 600); do echo $i > f$i; done && git add -A && \
+                  git -c gc.auto=1 -c user.name=a -c user.email=a@example.com commit -qm all";
+    shell(&world, script);
+    let objects = world.workspace().join(".git/objects");
+    let packs = std::fs::read_dir(objects.join("pack")).unwrap().count();
+    assert!(packs > 0 && !objects.join("17").exists(), "{packs} files in `pack`");
+}

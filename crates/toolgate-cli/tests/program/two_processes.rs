@@ -59,9 +59,16 @@ fn what_another_process_changes_is_not_the_background_commands_work() {
     assert_eq!((said.code, world.read("turns.txt").as_str()), (0, "command 1\n"), "their turn, too: {said:?}");
 }
 
-/// What others left has a time, too.
+/// What others left has a time, too: one that they gave it, or that of their call.
 #[test]
 fn what_another_process_left_comes_back_with_its_time() {
+    let touch = "echo theirs > theirs.txt; touch -d 2001-02-03T04:05:06Z theirs.txt";
+    assert_time_comes_back("shell", json!({ "command": touch }));
+    assert_time_comes_back("write", json!({ "path": "theirs.txt", "content": "theirs\n" }));
+}
+
+#[track_caller]
+fn assert_time_comes_back(tool: &str, args: serde_json::Value) {
     let script = "touch ready; until [ -e go ]; do sleep 0.02; done; echo command > theirs.txt; touch done; \
                   until [ -e end ]; do sleep 0.02; done";
     let world = World::new().file("beside.sh", script);
@@ -71,8 +78,9 @@ fn what_another_process_left_comes_back_with_its_time() {
     let process = started["structuredContent"]["process"].clone();
     let appears = |name: &str| wait_until(name, || world.workspace().join(name).exists());
     appears("ready");
-    let shell = json!({ "command": "echo theirs > theirs.txt; touch -d 2001-02-03T04:05:06Z theirs.txt" }).to_string();
-    assert_eq!(world.run(&["--json", "call", "--approve", "shell", &shell]).code, 0);
+    assert_eq!(world.run(&["--json", "call", "--approve", tool, &args.to_string()]).code, 0);
+    let time = || std::fs::metadata(world.workspace().join("theirs.txt")).unwrap().modified().unwrap();
+    let theirs = time();
     world.put(&world.workspace().join("go"), "");
     appears("done");
     world.put(&world.workspace().join("end"), "");
@@ -81,7 +89,5 @@ fn what_another_process_left_comes_back_with_its_time() {
     assert_eq!(server.end(), 0);
     let call = started["_meta"]["toolgate/call"].as_str().unwrap();
     let said = world.run(&["undo", call]);
-    let file = std::fs::metadata(world.workspace().join("theirs.txt")).unwrap();
-    let time = file.modified().unwrap().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
-    assert_eq!((world.read("theirs.txt").as_str(), time), ("theirs\n", 981_173_106), "{said:?}");
+    assert_eq!((world.read("theirs.txt").as_str(), time()), ("theirs\n", theirs), "{tool}: {said:?}");
 }

@@ -34,6 +34,10 @@ struct Candidate {
     is_removed_directory: bool,
     /// A directory that was there, and that the command gave another time.
     has_new_time: bool,
+    /// A file that was there and that somebody removed since, while the command wrote nothing to it: it changed a mode, or nothing.
+    is_removed_file: bool,
+    /// Something in a directory that the command removes, and that somebody changed or put there meanwhile.
+    is_others: bool,
     /// The inode of a file of the layer that has several names there.
     linked_inode: Option<u64>,
 }
@@ -54,12 +58,13 @@ pub(super) fn compare(
     files: &dyn Files,
     stop: &CancellationToken,
 ) -> Result<Differences, ToolError> {
-    let mut walk = LayerWalk::new(files, started, stop);
+    let mut walk = LayerWalk::new(files, started, baseline, stop);
     for (root, upper) in layers {
         let place = WorkspacePath { root: *root, path: String::new() };
         walk.layer(upper, &place)?;
     }
-    walk.drop_removed_directories(baseline);
+    walk.tell_renamed_files();
+    walk.drop_removed_directories();
     let LayerWalk { mut candidates, mut unreadable, .. } = walk;
     candidates.retain(|candidate| !unreadable.iter().any(|failed| failed.place.covers(&candidate.place)));
     candidates.sort_by(|one, other| one.place.cmp(&other.place));
@@ -83,8 +88,10 @@ pub(super) fn compare(
                 node.changed > started && after.as_ref().is_some_and(|after| after.mode != node.state.mode)
             }
             // A directory that goes may be one that others made meanwhile, and an empty one has no files that tell.
-            Some(node) => node.changed > started && !baseline.is_restored(&candidate.place, node),
-            None => after.is_some() && baseline.existed(&candidate.place),
+            Some(node) => {
+                candidate.is_others || node.changed > started && !baseline.is_restored(&candidate.place, node)
+            }
+            None => after.is_some() && (candidate.is_removed_file || baseline.existed(&candidate.place)),
         };
         let before = before.map(|node| node.state);
         let change = Change { path, place: candidate.place, before, after };
@@ -140,16 +147,20 @@ struct LayerWalk<'a> {
     files: &'a dyn Files,
     /// When the command started.
     started: Timestamp,
+    baseline: &'a LayerBaseline,
     stop: &'a CancellationToken,
     /// Directories of the layer that are still to be listed.
     pending: Vec<(PathBuf, WorkspacePath, LowerVisibility)>,
     candidates: Vec<Candidate>,
     unreadable: Vec<UnreadableChange>,
+    /// Whether the command removed or renamed something that was there, and left nothing in its place.
+    has_whiteouts: bool,
 }
 
 impl<'a> LayerWalk<'a> {
-    fn new(files: &'a dyn Files, started: Timestamp, stop: &'a CancellationToken) -> Self {
-        Self { files, started, stop, pending: Vec::new(), candidates: Vec::new(), unreadable: Vec::new() }
+    fn new(files: &'a dyn Files, started: Timestamp, baseline: &'a LayerBaseline, stop: &'a CancellationToken) -> Self {
+        let (pending, candidates, unreadable) = (Vec::new(), Vec::new(), Vec::new());
+        Self { files, started, baseline, stop, pending, candidates, unreadable, has_whiteouts: false }
     }
 
     /// Compares a whole layer. Without recursion: a command can nest directories deeper than a stack is.
@@ -169,19 +180,35 @@ impl<'a> LayerWalk<'a> {
         self.unreadable.push(UnreadableChange { path, place, mode, reason: error.message });
     }
 
+    /// A file that the command renamed looks like one that somebody removed: copied from below, and not there. A rename leaves
+    /// a whiteout, or what the command put in its place (`sed -i.bak`); so where there is any, such a file is the command's work.
+    fn tell_renamed_files(&mut self) {
+        if !self.candidates.iter().any(|candidate| candidate.is_removed_file) {
+            return;
+        }
+        let is_replaced = |candidate: &Candidate| {
+            let is_new = candidate.above.as_deref().is_some_and(|above| !is_copied(above));
+            is_new && self.files.node(&candidate.place, false).is_ok_and(|node| node.is_some())
+        };
+        if self.has_whiteouts || self.candidates.iter().any(is_replaced) {
+            self.candidates.iter_mut().for_each(|candidate| candidate.is_removed_file = false);
+        }
+    }
+
     /// Drops directories that somebody removed, unless the command wrote something into them, for which they are made again,
     /// or changed their mode, which the baseline tells. What the command removed from them is gone with them. A mode that
     /// was changed after the baseline can't be told from the old one, and isn't worth an empty directory.
-    fn drop_removed_directories(&mut self, baseline: &LayerBaseline) {
+    fn drop_removed_directories(&mut self) {
         if !self.candidates.iter().any(|candidate| candidate.is_removed_directory) {
             return;
         }
-        let is_written = |candidate: &&Candidate| candidate.above.is_some() && !candidate.is_removed_directory;
+        let is_gone = |candidate: &Candidate| candidate.is_removed_directory || candidate.is_removed_file;
+        let is_written = |candidate: &&Candidate| candidate.above.is_some() && !is_gone(candidate);
         let needed: BTreeSet<WorkspacePath> =
             self.candidates.iter().filter(is_written).flat_map(|candidate| candidate.place.ancestors()).collect();
         self.candidates.retain(|candidate| {
             let place = &candidate.place;
-            !candidate.is_removed_directory || needed.contains(place) || baseline.existed(place)
+            !candidate.is_removed_directory || needed.contains(place) || self.baseline.existed(place)
         });
     }
 
@@ -199,8 +226,9 @@ impl<'a> LayerWalk<'a> {
             }
         }
         if below == LowerVisibility::Replaced {
+            let is_others = self.files.node(place, false)?.is_some_and(|node| self.is_moved_here(place, &node));
             for entry in self.files.entries(place)?.into_iter().filter(|entry| !names.contains(&entry.place)) {
-                self.deleted(entry.place, entry.kind == EntryKind::Directory);
+                self.deleted(entry.place, entry.kind == EntryKind::Directory, is_others);
             }
         }
         Ok(())
@@ -220,22 +248,33 @@ impl<'a> LayerWalk<'a> {
         let was_directory = there.as_ref().is_some_and(|node| node.state.is_directory());
         let is_missing = there.is_none();
         if found.file_type().is_char_device() && found.rdev() == 0 {
+            self.has_whiteouts = true;
             if there.is_some() {
-                self.deleted(place, was_directory);
+                self.deleted(place, was_directory, false);
             }
             return Ok(());
         }
         if was_directory && !found.is_dir() {
-            self.inside_deleted(place.clone());
+            self.inside_deleted(place.clone(), false);
         }
         let (below_has, mode) = (below != LowerVisibility::Nothing, layer_mode::of(&above, found));
         let has_new_time = there.as_ref().is_some_and(|there| self.has_time_set(there, found));
         if !was_directory || !found.is_dir() || has_new_time || there.is_some_and(|there| there.state.mode != mode) {
             let is_removed_directory = found.is_dir() && is_missing && is_copied(&above);
-            let (place, above) = (place.clone(), Some(above.clone()));
             let linked_inode = (found.is_file() && found.nlink() > 1).then(|| found.ino());
+            let is_removed_file = is_missing && linked_inode.is_none() && self.is_unwritten_copy(&above, found);
+            let (place, above) = (place.clone(), Some(above.clone()));
             let below = below_has;
-            self.candidates.push(Candidate { place, above, below, is_removed_directory, has_new_time, linked_inode });
+            self.candidates.push(Candidate {
+                place,
+                above,
+                below,
+                is_removed_directory,
+                has_new_time,
+                is_removed_file,
+                is_others: false,
+                linked_inode,
+            });
         }
         if found.is_dir() {
             layer_mode::make_accessible(&above, found)
@@ -259,25 +298,46 @@ impl<'a> LayerWalk<'a> {
         found.is_dir() && is_set && there.changed <= self.started
     }
 
-    /// A path that was removed, with everything in it.
-    fn deleted(&mut self, place: WorkspacePath, is_directory: bool) {
-        if is_directory {
-            self.inside_deleted(place.clone());
-        }
-        self.candidates.push(Candidate::deleted(place));
+    /// Whether overlayfs copied a file into the layer and the command wrote nothing to it since: a copy has the file's old time.
+    fn is_unwritten_copy(&self, above: &Path, found: &fs::Metadata) -> bool {
+        found.is_file() && modified(found).is_some_and(|time| time < self.started) && is_copied(above)
     }
 
-    fn inside_deleted(&mut self, directory: WorkspacePath) {
-        let mut pending = vec![directory];
-        while let Some(directory) = pending.pop().filter(|_| !self.stop.is_cancelled()) {
-            match self.files.entries(&directory) {
-                Err(error) => self.failed(directory, None, error),
-                Ok(entries) => {
-                    for entry in entries {
-                        pending.extend((entry.kind == EntryKind::Directory).then(|| entry.place.clone()));
-                        self.candidates.push(Candidate::deleted(entry.place));
-                    }
+    /// Whether somebody changed a directory or put it there while the command ran. What is in a directory that was moved has its old
+    /// times, so only the directory tells.
+    fn is_changed_by_others(&self, place: &WorkspacePath, node: &FileMetadata) -> bool {
+        node.changed > self.started && !self.baseline.is_restored(place, node)
+    }
+
+    /// Whether somebody put a directory there while the command ran: a rename changes its ctime, and leaves its mtime.
+    fn is_moved_here(&self, place: &WorkspacePath, node: &FileMetadata) -> bool {
+        self.is_changed_by_others(place, node) && node.modified <= self.started
+    }
+
+    /// A path that was removed, with everything in it.
+    fn deleted(&mut self, place: WorkspacePath, is_directory: bool, is_others: bool) {
+        if is_directory {
+            self.inside_deleted(place.clone(), is_others);
+        }
+        self.candidates.push(Candidate { is_others, ..Candidate::deleted(place) });
+    }
+
+    /// Everything in a removed directory. What is in a directory that others changed is theirs: it may have been moved there.
+    fn inside_deleted(&mut self, directory: WorkspacePath, is_others: bool) {
+        let mut pending = vec![(directory, is_others)];
+        while let Some((directory, is_others)) = pending.pop().filter(|_| !self.stop.is_cancelled()) {
+            let found = self.files.node(&directory, false).and_then(|node| Ok((node, self.files.entries(&directory)?)));
+            let (node, entries) = match found {
+                Ok(found) => found,
+                Err(error) => {
+                    self.failed(directory, None, error);
+                    continue;
                 }
+            };
+            let is_others = is_others || node.is_some_and(|node| self.is_changed_by_others(&directory, &node));
+            for entry in entries {
+                pending.extend((entry.kind == EntryKind::Directory).then(|| (entry.place.clone(), is_others)));
+                self.candidates.push(Candidate { is_others, ..Candidate::deleted(entry.place) });
             }
         }
     }
@@ -299,16 +359,24 @@ fn is_opaque(directory: &Path) -> bool {
         .is_ok_and(|length| length == 1 && value == *b"y")
 }
 
-/// Whether overlayfs copied a directory into the layer, rather than the command having made it.
-fn is_copied(directory: &Path) -> bool {
+/// Whether overlayfs copied something into the layer, rather than the command having made it.
+fn is_copied(above: &Path) -> bool {
     let size_alone: &mut [u8] = &mut [];
-    rustix::fs::lgetxattr(directory, c"user.overlay.origin", size_alone).is_ok()
+    rustix::fs::lgetxattr(above, c"user.overlay.origin", size_alone).is_ok()
 }
 
 impl Candidate {
     fn deleted(place: WorkspacePath) -> Self {
-        let (is_removed_directory, has_new_time) = (false, false);
-        Self { place, above: None, below: true, is_removed_directory, has_new_time, linked_inode: None }
+        Self {
+            place,
+            above: None,
+            below: true,
+            is_removed_directory: false,
+            has_new_time: false,
+            is_removed_file: false,
+            is_others: false,
+            linked_inode: None,
+        }
     }
 
     /// What is there now, and what would be.

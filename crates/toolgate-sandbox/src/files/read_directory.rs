@@ -89,6 +89,7 @@ fn mark(found: &Stat) -> DirectoryStamp {
     DirectoryStamp { device: found.st_dev, inode: found.st_ino, changed }
 }
 
-fn keeps_time(directory: &OwnedFd) -> bool {
+/// Whether only this machine changes the directory's file system, and says so by times and events.
+pub(crate) fn keeps_time(directory: &OwnedFd) -> bool {
     rustix::fs::fstatfs(directory).is_ok_and(|system| KEEPS_TIME.contains(&(system.f_type as u32)))
 }

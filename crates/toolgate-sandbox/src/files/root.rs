@@ -14,7 +14,7 @@ use rustix::process::geteuid;
 use toolgate_contract::{
     Access, BeforeApply, Change, ChangeSource, DirectoryEntry, DirectoryScan, DirectoryStamp, Effect, EntryKind,
     EntryStatus, ErrorCode, FileContent, FileEdit, FileMetadata, Files, GuaranteeLevel, LINK_MODE, LocatedEffect,
-    OpenFile, RootAccess, ToolError, VisitorFactory, WalkOptions, WorkspacePath, counted, escape_path,
+    OpenFile, RootAccess, ToolError, TreeWatch, VisitorFactory, WalkOptions, WorkspacePath, counted, escape_path,
 };
 
 use crate::files::atomic_write::{new_name, old_name};
@@ -22,6 +22,7 @@ use crate::files::openat2;
 use crate::files::openat2::OpenMethod;
 use crate::files::resolve::{lexical, outside};
 use crate::files::suspended_modes::SuspendedModes;
+use crate::files::tree_watch::DirectoryWatch;
 use crate::files::walk::{WalkRoot, walk};
 
 /// Why a root couldn't be opened.
@@ -343,6 +344,11 @@ impl Files for Roots {
     ) -> Result<u64, ToolError> {
         let walk_root = WalkRoot { method: self.method, root: self.root(start)?.directory.as_fd() };
         walk(walk_root, start, options, visitors)
+    }
+
+    fn watch(&self) -> Option<Box<dyn TreeWatch>> {
+        let roots = self.roots.iter().map(|root| root.directory.try_clone()).collect::<Result<_, _>>().ok()?;
+        Some(Box::new(DirectoryWatch::new(self.method, roots).ok()?))
     }
 
     fn clear_temporary(&self, places: &[WorkspacePath], id: &str) -> Result<(), ToolError> {

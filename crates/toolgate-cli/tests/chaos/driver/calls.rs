@@ -295,6 +295,9 @@ impl Driver {
             && named.len() == changed.len() + touched.len();
         hold!(is_named, ReplyIsTrue, "A commit doesn't name what changed: {changed:?}; {}", reply.raw);
         self.remember(id, by, &reply, &changed, quarantined);
+        // The program commits in the run that made the rehearsal, so that the run's undo covers it.
+        let run = self.calls.get(&of).and_then(|facts| facts.run);
+        self.calls.entry(id).and_modify(|facts| facts.run = facts.run.or(run));
         self.count("commit");
         Ok(())
     }
