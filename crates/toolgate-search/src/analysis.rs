@@ -3,7 +3,7 @@
 use crate::chunk::cut;
 use crate::language::{FileKind, LANGUAGES, kind_of, language_of};
 use crate::outline::{Lines, outline};
-use crate::terms::{Term, TermKind, each_term};
+use crate::terms::{Term, TermKind, each_term, exact_term};
 
 /// Bytes of a line that are indexed. The rest of a longer one is data, or was made by a program.
 const LONGEST_LINE: usize = 2048;
@@ -105,7 +105,11 @@ fn analyze_text(language: usize, text: &str) -> Vec<ChunkAnalysis> {
         }
         around.retain(|index| definitions[*index].end > chunk.first);
         for index in &around {
-            scratch.add(&text[definitions[*index].name.clone()], IN_NAME);
+            let name = &text[definitions[*index].name.clone()];
+            scratch.add(name, IN_NAME);
+            if definitions[*index].line >= chunk.first {
+                scratch.found.push(exact_term(name) << 8 | u64::from(IN_NAME));
+            }
         }
         let name = chunk.definition.map_or(0..0, |index| definitions[index].name.clone());
         let name = (name.start as u32, name.len().min(usize::from(u16::MAX)) as u16);

@@ -156,5 +156,8 @@ fn why(found: &Found<'_>, symbol: Option<&str>, query: &Query) -> String {
     if found.ranked.terms != 0 {
         reasons.push(format!("text has {}", words(found.ranked.terms)));
     }
+    if found.ranked.is_close {
+        reasons.push("close in meaning".into());
+    }
     reasons.join("; ")
 }

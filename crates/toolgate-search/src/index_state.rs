@@ -181,14 +181,24 @@ impl IndexState {
         if !self.segments.iter().any(is_chosen) {
             return;
         }
-        let (chosen, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut self.segments).into_iter().partition(is_chosen);
-        let parts: Vec<(&Segment, &[bool])> = chosen.iter().map(|live| (&*live.segment, &*live.alive)).collect();
-        let mut merged = LiveSegment::new(Segment::merge(&parts));
-        let verified =
-            chosen.iter().flat_map(|live| live.alive.iter().zip(&live.verified)).filter(|(alive, _)| **alive);
-        merged.verified = verified.map(|(_, verified)| *verified).collect();
-        self.segments = kept.into_iter().chain([merged]).collect();
+        let (mut chosen, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut self.segments).into_iter().partition(is_chosen);
+        self.segments = kept;
+        while let Some(form) = chosen.first().map(|live| live.segment.form) {
+            let (alike, others) = chosen.into_iter().partition(|live| live.segment.form == form);
+            self.segments.push(merged(alike));
+            chosen = others;
+        }
         self.number_files();
+    }
+}
+
+/// One segment of several whose vectors have one form.
+fn merged(parts: Vec<LiveSegment>) -> LiveSegment {
+    let alive: Vec<(&Segment, &[bool])> = parts.iter().map(|live| (&*live.segment, &*live.alive)).collect();
+    let verified = parts.iter().flat_map(|live| live.alive.iter().zip(&live.verified)).filter(|(alive, _)| **alive);
+    LiveSegment {
+        verified: verified.map(|(_, verified)| *verified).collect(),
+        ..LiveSegment::new(Segment::merge(&alive))
     }
 }
 

@@ -3,23 +3,26 @@
 //!
 //! The index holds numbers and paths, no text. It sees the workspace through the hands of a call, is brought up to date
 //! before every answer, and reads each place anew before it shows it. So an answer is never older than the question, and never shows what
-//! policy hides.
+//! policy hides. Where the user gives weights of a model, places are also found by meaning, and the index has a vector of each.
 
 mod analysis;
 mod answer;
 mod chunk;
 mod index_state;
 mod language;
+mod meaning;
 mod outline;
 mod query;
 mod ranking;
 mod refresh;
 mod segment;
+mod static_model;
 mod terms;
+mod word_pieces;
 mod word_scan;
 mod workspace_index;
 
 #[doc(hidden)]
 pub mod measure;
 
-pub use workspace_index::{IndexLimits, IndexStatus, WorkspaceIndex};
+pub use workspace_index::{IndexLimits, IndexStatus, WeightsReader, WorkspaceIndex};

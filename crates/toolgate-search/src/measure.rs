@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::analysis::{FileAnalysis, analyze};
 use crate::query::Query;
 use crate::ranking::{Candidates, Weights, rank};
-use crate::segment::{AnalyzedFile, Segment, Stamp};
+use crate::segment::{AnalyzedFile, Segment, Stamp, VectorForm};
 
 /// A file that was analyzed.
 #[derive(Clone)]
@@ -41,8 +41,9 @@ impl MeasuredTree {
             content: 0,
             is_young: false,
             analysis: Arc::unwrap_or_clone(file.0),
+            vectors: Vec::new(),
         };
-        Self(Segment::build(files.map(file).collect()))
+        Self(Segment::build(files.map(file).collect(), VectorForm::default()))
     }
 
     /// The best places for a question.

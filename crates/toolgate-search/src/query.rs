@@ -1,7 +1,7 @@
 //! What a question asks for: its terms, and what its words say about the kind of file.
 
 use crate::language::FileKind;
-use crate::terms::{Term, TermKind, each_term, word_term};
+use crate::terms::{Term, TermKind, each_term, exact_term, word_term};
 
 /// Words that a question has and that say nothing about the code.
 const STOP_WORDS: &[&str] = &[
@@ -55,7 +55,7 @@ const WEAK: f32 = 0.4;
 const WHOLE: f32 = 1.5;
 
 /// The most terms of a question that are looked up.
-const MOST_TERMS: usize = 64;
+const MOST_TERMS: usize = 63;
 
 /// A term of a question.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,6 +67,8 @@ pub(crate) struct QueryTerm {
     pub(crate) weight: f32,
     /// Whether it is a whole identifier of several parts.
     pub(crate) is_whole: bool,
+    /// Whether it is the name of a definition, as it is written.
+    pub(crate) is_exact: bool,
 }
 
 /// A question.
@@ -98,6 +100,12 @@ impl Query {
         if query.terms.is_empty() {
             each_term(question, |term, kind| query.add(question.trim(), term, kind));
         }
+        if query.is_symbol {
+            let name = question.trim().trim_end_matches("()");
+            let last = name.rsplit([':', '.', '#', '>']).next().unwrap_or(name);
+            let (word, term) = (name.to_lowercase(), exact_term(last));
+            query.terms.push(QueryTerm { word, term, weight: WHOLE, is_whole: false, is_exact: true });
+        }
         query
     }
 
@@ -107,7 +115,7 @@ impl Query {
             Some(known) => known.is_whole |= is_whole,
             None if has_room => {
                 let weight = if is_whole { WHOLE } else { 1.0 };
-                self.terms.push(QueryTerm { word: word.to_owned(), term, weight, is_whole });
+                self.terms.push(QueryTerm { word: word.to_owned(), term, weight, is_whole, is_exact: false });
             }
             None => {}
         }

@@ -8,8 +8,10 @@ use crate::query::{Query, QueryTerm};
 use crate::segment::{FileRecord, Posting, Segment};
 use crate::terms::{Term, terms};
 
-/// What a definition counts whose whole name is all that was asked for.
+/// What a definition counts whose whole name is all that was asked for, in any spelling, and once more if it is spelled so: whoever
+/// types one identifier wants the place that defines it, also if that is a test, and not those that mention its parts.
 const SYMBOL: f32 = 2.0;
+const EXACT: f32 = 4.0;
 
 /// How much each signal counts. The numbers were found with `cargo xtask bench search`.
 #[derive(Debug, Clone, Copy)]
@@ -97,6 +99,8 @@ pub(crate) struct Ranked {
     pub(crate) names: u64,
     /// Terms in its path.
     pub(crate) path: u64,
+    /// Whether it is close to the question in meaning, as far as weights tell.
+    pub(crate) is_close: bool,
 }
 
 /// What is known of a chunk while it is scored.
@@ -106,6 +110,7 @@ struct ChunkTally {
     terms: u64,
     names: u64,
     has_whole_name: bool,
+    has_exact_name: bool,
 }
 
 /// What is known of a file while it is scored: as a whole, and by its path.
@@ -146,7 +151,7 @@ pub(crate) fn rank(candidates: &Candidates<'_>, query: &Query, weights: &Weights
     files
 }
 
-fn sort(files: &mut [Ranked]) {
+pub(crate) fn sort(files: &mut [Ranked]) {
     files.sort_by(|a, b| b.score.total_cmp(&a.score).then((a.segment, a.document).cmp(&(b.segment, b.document))));
 }
 
@@ -172,8 +177,9 @@ impl FileRanking<'_> {
             * (1.0 + weights.coverage * self.share(tally.terms | tally.path_terms))
             * (1.0 + weights.chunk_coverage * self.share(best.terms))
             * self.name_factor(record, tally)
-            * self.kind_factor(record.kind());
-        Some(Ranked { segment, document, score, terms: best.terms, names: best.names, path: tally.path_terms })
+            * kind_factor(self.query, self.weights, record.kind());
+        let (terms, names, path) = (best.terms, best.names, tally.path_terms);
+        Some(Ranked { segment, document, score, terms, names, path, is_close: false })
     }
 
     /// The best chunk of a file, its document, and the sum of all; the document of the path if no chunk has a term.
@@ -184,6 +190,9 @@ impl FileRanking<'_> {
             let mut chunk = chunks[at as usize];
             if chunk.has_whole_name {
                 chunk.score *= named;
+            }
+            if chunk.has_exact_name {
+                chunk.score *= EXACT;
             }
             sum += chunk.score;
             if chunk.score > best.score {
@@ -206,14 +215,15 @@ impl FileRanking<'_> {
         let is_weak = is_generated(&record.path) || record.chunks == 0;
         if is_weak { whole * self.weights.generated } else { whole }
     }
+}
 
-    fn kind_factor(&self, kind: FileKind) -> f32 {
-        match (self.query.about, kind) {
-            (Some(about), kind) if about == kind => self.weights.about,
-            (_, FileKind::Tests) => self.weights.test,
-            (_, FileKind::Docs) => self.weights.docs,
-            _ => 1.0,
-        }
+/// What a kind of file counts for a question.
+pub(crate) fn kind_factor(query: &Query, weights: &Weights, kind: FileKind) -> f32 {
+    match (query.about, kind) {
+        (Some(about), kind) if about == kind => weights.about,
+        (_, FileKind::Tests) => weights.test,
+        (_, FileKind::Docs) => weights.docs,
+        _ => 1.0,
     }
 }
 
@@ -344,6 +354,7 @@ fn add_term(
             if posting.places & IN_NAME != 0 {
                 tally.names |= bit;
                 tally.has_whole_name |= term.is_whole;
+                tally.has_exact_name |= term.is_exact;
             }
         }
         for document in &hits[at].paths {

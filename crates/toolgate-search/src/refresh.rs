@@ -6,23 +6,24 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use toolgate_contract::{
     EntryKind, EntryMetadata, FileHands, ToolError, VisitedEntry, Visitor, WalkOptions, WalkStep, WorkspacePath,
 };
 
-use crate::analysis::{LONGEST_TEXT, analyze};
+use crate::analysis::{FileAnalysis, LONGEST_TEXT, analyze, decode};
 use crate::index_state::{IndexState, content_hash};
-use crate::segment::{AnalyzedFile, Segment, Stamp};
+use crate::outline::Lines;
+use crate::segment::{AnalyzedFile, Segment, Stamp, VectorForm, most_bytes};
+use crate::static_model::StaticModel;
+use crate::workspace_index::IndexLimits;
 
 /// Longer than the coarsest clock of a file system, in nanoseconds: some count in steps of two seconds.
 const MARGIN: i64 = 3_000_000_000;
 /// Bytes of text in one segment.
 const SEGMENT_TEXT: u64 = 24 << 20;
-/// Bytes of the index that one byte of text takes at most, for the bound before it is known.
-const INDEX_SHARE: f64 = 0.5;
 /// How many files that aren't indexed yet are remembered.
 const MOST_PENDING: usize = 20_000;
 
@@ -43,9 +44,10 @@ pub(crate) struct Refreshed {
 /// One walk, shared by its threads.
 struct IndexWalk<'a> {
     state: &'a IndexState,
+    model: Option<&'a StaticModel>,
     deadline: Instant,
     now: i64,
-    /// Bytes of text that the index has room for.
+    /// Bytes that the index may still grow.
     room: AtomicU64,
     files: AtomicU64,
     is_full: AtomicBool,
@@ -68,16 +70,16 @@ pub(crate) fn refresh(
     state: &mut IndexState,
     hands: &dyn FileHands,
     paths: &[String],
-    wait: Duration,
-    max_bytes: u64,
+    limits: IndexLimits,
+    model: Option<&StaticModel>,
 ) -> Result<Refreshed, ToolError> {
-    let room = max_bytes.saturating_sub(state.size() as u64) as f64 / INDEX_SHARE;
     let flags = |live: &crate::index_state::LiveSegment| live.alive.iter().map(|_| AtomicBool::new(false)).collect();
     let walk = IndexWalk {
         state,
-        deadline: Instant::now() + wait,
+        model,
+        deadline: Instant::now() + limits.wait,
         now: SystemTime::now().duration_since(UNIX_EPOCH).map_or(i64::MAX, |now| now.as_nanos() as i64),
-        room: AtomicU64::new(room as u64),
+        room: AtomicU64::new(limits.max_bytes.saturating_sub(state.size() as u64)),
         files: AtomicU64::new(0),
         is_full: AtomicBool::new(false),
         seen: state.segments.iter().map(flags).collect(),
@@ -99,13 +101,14 @@ pub(crate) fn refresh(
         scopes = done;
         scopes.push(place);
     }
+    walk.finish_segment();
     let IndexWalk { files, is_full, seen, verified, collected, pending, .. } = walk;
     let seen: Vec<Vec<bool>> =
         seen.into_iter().map(|flags| flags.into_iter().map(AtomicBool::into_inner).collect()).collect();
     let (pending, pending_count) = pending.into_inner();
     let refreshed =
         Refreshed { files: files.into_inner(), seen, pending, pending_count, is_full: is_full.into_inner() };
-    Ok(apply(state, refreshed, verified.into_inner(), collected.into_inner(), &scopes))
+    Ok(apply(state, refreshed, verified.into_inner(), collected.into_inner().segments, &scopes))
 }
 
 /// Takes over what a walk found: files of its scope that it didn't see are gone.
@@ -113,7 +116,7 @@ fn apply(
     state: &mut IndexState,
     mut refreshed: Refreshed,
     verified: Vec<(usize, usize)>,
-    collected: Collected,
+    segments: Vec<Segment>,
     scopes: &[WorkspacePath],
 ) -> Refreshed {
     for (segment, file) in verified {
@@ -135,9 +138,7 @@ fn apply(
     if has_gone {
         state.number_files();
     }
-    let Collected { files, segments, .. } = collected;
-    let last = (!files.is_empty()).then(|| Segment::build(files));
-    for segment in segments.into_iter().chain(last) {
+    for segment in segments {
         refreshed.seen.push(vec![true; segment.files.len()]);
         state.add(segment);
     }
@@ -164,6 +165,10 @@ impl IndexWalk<'_> {
             let live = &self.state.segments[segment];
             let record = &live.segment.files[file];
             if record.stamp == stamp {
+                let lacks_vectors = self.model.is_some() && live.segment.form != self.form();
+                if lacks_vectors && self.can_index(&stamp) {
+                    return self.index(walked, &stamp);
+                }
                 if !record.is_young || live.verified[file] {
                     self.seen[segment][file].store(true, Ordering::Relaxed);
                     return;
@@ -182,32 +187,50 @@ impl IndexWalk<'_> {
         self.index(walked, &stamp);
     }
 
+    /// The form of the vectors that files get.
+    fn form(&self) -> VectorForm {
+        self.model.map(StaticModel::form).unwrap_or_default()
+    }
+
+    /// Whether there is time and room to index a file. Nearly all take less room than their text does.
+    fn can_index(&self, stamp: &Stamp) -> bool {
+        let has_room = self.room.load(Ordering::Relaxed) >= stamp.size.min(LONGEST_TEXT as u64) + 256;
+        self.is_full.fetch_or(!has_room, Ordering::Relaxed);
+        has_room && Instant::now() < self.deadline
+    }
+
+    /// Remembers a file that isn't indexed.
+    fn put_off(&self, walked: &VisitedEntry<'_>) {
+        let mut pending = self.pending.lock();
+        pending.1 += 1;
+        if pending.0.len() < MOST_PENDING {
+            pending.0.push(walked.place.clone());
+        }
+    }
+
     /// Indexes a file, or remembers that it isn't.
     fn index(&self, walked: &VisitedEntry<'_>, stamp: &Stamp) {
-        let cost = stamp.size.min(LONGEST_TEXT as u64) + 256;
-        let has_room =
-            self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| room.checked_sub(cost)).is_ok();
-        self.is_full.fetch_or(!has_room, Ordering::Relaxed);
-        if !has_room || Instant::now() >= self.deadline {
-            let mut pending = self.pending.lock();
-            pending.1 += 1;
-            if pending.0.len() < MOST_PENDING {
-                pending.0.push(walked.place.clone());
-            }
-            return;
+        if !self.can_index(stamp) {
+            return self.put_off(walked);
         }
         let Some((bytes, before, after)) = walked.open().ok().and_then(read_text) else {
             // What can't be read can't be searched.
             self.files.fetch_sub(1, Ordering::Relaxed);
             return;
         };
+        let analysis = analyze(&walked.place.path, &bytes);
+        if !self.take_room(most_bytes(&walked.place.path, &analysis, self.form())) {
+            return self.put_off(walked);
+        }
+        let vectors = self.vectors(&analysis, &bytes);
         let analyzed = AnalyzedFile {
             root: walked.place.root as u32,
             path: walked.place.path.clone(),
             stamp: before,
             content: content_hash(&bytes),
             is_young: before != after || self.is_young(&before),
-            analysis: analyze(&walked.place.path, &bytes),
+            analysis,
+            vectors,
         };
         self.collect(analyzed, bytes.len() as u64);
     }
@@ -219,12 +242,38 @@ impl IndexWalk<'_> {
         if collected.bytes < SEGMENT_TEXT {
             return;
         }
+        drop(collected);
+        self.finish_segment();
+    }
+
+    /// Makes a segment of the files that were analyzed. Others go on meanwhile.
+    fn finish_segment(&self) {
+        let mut collected = self.collected.lock();
         collected.bytes = 0;
         let files = std::mem::take(&mut collected.files);
-        // Others go on meanwhile.
         drop(collected);
-        let segment = Segment::build(files);
-        self.collected.lock().segments.push(segment);
+        if !files.is_empty() {
+            let segment = Segment::build(files, self.form());
+            self.collected.lock().segments.push(segment);
+        }
+    }
+
+    /// The vectors of a file's chunks.
+    fn vectors(&self, analysis: &FileAnalysis, bytes: &[u8]) -> Vec<i8> {
+        let mut vectors = Vec::new();
+        let Some((model, text)) = self.model.zip(decode(bytes)) else { return vectors };
+        let lines = Lines::new(&text);
+        for chunk in &analysis.chunks {
+            model.embed(&text[lines.start(chunk.first as usize)..lines.start(chunk.end as usize)], &mut vectors);
+        }
+        vectors
+    }
+
+    fn take_room(&self, bytes: u64) -> bool {
+        let has_room =
+            self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| room.checked_sub(bytes)).is_ok();
+        self.is_full.fetch_or(!has_room, Ordering::Relaxed);
+        has_room
     }
 
     /// Whether another change could have the same times.
@@ -235,7 +284,7 @@ impl IndexWalk<'_> {
 
 impl From<EntryMetadata> for Stamp {
     fn from(facts: EntryMetadata) -> Self {
-        let EntryMetadata { size, modified, changed, device, inode } = facts;
+        let EntryMetadata { size, modified, changed, device, inode, .. } = facts;
         Self { device, inode, size, modified, changed }
     }
 }

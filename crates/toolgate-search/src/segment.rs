@@ -8,9 +8,15 @@ use crate::language::FileKind;
 use crate::terms::Term;
 
 /// The form of the bytes; another is not read.
-const FORM: &[u8; 8] = b"tgindex1";
+const FORM: &[u8; 8] = b"tgindex2";
 /// Bytes of a term's entry in the dictionary: five of its hash, four of where its postings begin.
 const ENTRY: usize = 9;
+
+/// Bytes of a posting at most, but for terms that are in a chunk dozens of times; of a chunk's record, and of a file's beside
+/// its path.
+const POSTING: usize = 5;
+const CHUNK_RECORD: usize = 12;
+const FILE_RECORD: usize = 88;
 
 /// What the file system says of a file. As long as all of it is the same, so is the content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,6 +84,15 @@ pub(crate) struct AnalyzedFile {
     pub(crate) content: u64,
     pub(crate) is_young: bool,
     pub(crate) analysis: FileAnalysis,
+    /// The vectors of its chunks, one after another; empty without weights.
+    pub(crate) vectors: Vec<i8>,
+}
+
+/// Which weights vectors were made with, and how many numbers each has; all zero if there are none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct VectorForm {
+    pub(crate) model: u64,
+    pub(crate) dimensions: u32,
 }
 
 /// An immutable part of the index.
@@ -87,6 +102,8 @@ pub(crate) struct Segment {
     pub(crate) documents: Vec<ChunkRecord>,
     dictionary: Vec<u8>,
     postings: Vec<u8>,
+    pub(crate) form: VectorForm,
+    vectors: Vec<i8>,
 }
 
 /// What is written of a segment before its dictionary and postings.
@@ -96,6 +113,7 @@ struct SegmentHead {
     documents: Vec<ChunkRecord>,
     dictionary: u64,
     postings: u64,
+    form: VectorForm,
 }
 
 /// A posting with its term, while a segment is made: 40 bits of the term above 24 of the document.
@@ -104,9 +122,10 @@ type Keyed = (u64, u32);
 const DOCUMENT_BITS: u32 = 24;
 
 impl Segment {
-    /// A segment of these files.
-    pub(crate) fn build(files: Vec<AnalyzedFile>) -> Self {
+    /// A segment of these files, whose vectors have this form.
+    pub(crate) fn build(files: Vec<AnalyzedFile>, form: VectorForm) -> Self {
         let (mut records, mut documents, mut keyed) = (Vec::new(), Vec::new(), Vec::<Keyed>::new());
+        let mut vectors = Vec::new();
         for file in files {
             let number = records.len() as u32;
             let (first, chunks) = (documents.len() as u32, file.analysis.chunks.len() as u32);
@@ -123,12 +142,13 @@ impl Segment {
                 let (first, lines) = (chunk.first, chunk.end - chunk.first);
                 add(ChunkRecord { file: number, first, lines, name: chunk.name, length: chunk.length }, &chunk.terms);
             }
-            let AnalyzedFile { root, path, stamp, content, is_young, analysis } = file;
+            vectors.extend_from_slice(&file.vectors);
+            let AnalyzedFile { root, path, stamp, content, is_young, analysis, .. } = file;
             let FileAnalysis { language, kind, is_whole, .. } = analysis;
             let kind = kind as u8;
             records.push(FileRecord { root, path, stamp, content, is_young, language, kind, is_whole, first, chunks });
         }
-        Self::from_parts(records, documents, keyed)
+        Self { form, vectors, ..Self::from_parts(records, documents, keyed) }
     }
 
     fn from_parts(files: Vec<FileRecord>, documents: Vec<ChunkRecord>, mut keyed: Vec<Keyed>) -> Self {
@@ -140,7 +160,18 @@ impl Segment {
             dictionary.extend_from_slice(&(postings.len() as u32).to_be_bytes());
             encode_postings(of_term, &mut postings);
         }
-        Self { files, documents, dictionary, postings }
+        Self { files, documents, dictionary, postings, form: VectorForm::default(), vectors: Vec::new() }
+    }
+
+    /// The vector of a chunk, if it was made with these weights.
+    pub(crate) fn vector(&self, document: u32, model: u64) -> Option<&[i8]> {
+        if self.form.model != model {
+            return None;
+        }
+        // Paths have documents, but no vectors.
+        let number = document.checked_sub(self.documents[document as usize].file + 1)? as usize;
+        let dimensions = self.form.dimensions as usize;
+        self.vectors.get(number * dimensions..(number + 1) * dimensions)
     }
 
     /// The documents that have a term, in order.
@@ -169,15 +200,18 @@ impl Segment {
         Postings { bytes: self.postings.get(start..end).unwrap_or_default(), document: 0 }
     }
 
-    /// One segment of the files of several that are still alive.
+    /// One segment of the files of several that are still alive. The vectors of all have one form.
     pub(crate) fn merge(parts: &[(&Segment, &[bool])]) -> Self {
         let (mut records, mut documents, mut keyed) = (Vec::new(), Vec::new(), Vec::<Keyed>::new());
+        let form = parts.first().map(|(segment, _)| segment.form).unwrap_or_default();
+        let mut vectors = Vec::new();
         for (segment, alive) in parts {
             let mut numbers = vec![u32::MAX; segment.documents.len()];
             for (file, _) in segment.files.iter().zip(*alive).filter(|(_, alive)| **alive) {
                 let (number, first) = (records.len() as u32, documents.len() as u32);
                 let old = file.first as usize..file.first as usize + file.chunks as usize + 1;
                 for document in old {
+                    vectors.extend_from_slice(segment.vector(document as u32, form.model).unwrap_or_default());
                     numbers[document] = documents.len() as u32;
                     documents.push(ChunkRecord { file: number, ..segment.documents[document] });
                 }
@@ -193,13 +227,14 @@ impl Segment {
                 }));
             }
         }
-        Self::from_parts(records, documents, keyed)
+        Self { form, vectors, ..Self::from_parts(records, documents, keyed) }
     }
 
     /// How many bytes it takes.
     pub(crate) fn size(&self) -> usize {
-        let paths: usize = self.files.iter().map(|file| file.path.len() + 48).sum();
-        self.dictionary.len() + self.postings.len() + self.documents.len() * 8 + paths
+        let files: usize = self.files.iter().map(|file| file.path.len() + FILE_RECORD).sum();
+        let documents = self.documents.len() * CHUNK_RECORD;
+        self.dictionary.len() + self.postings.len() + self.vectors.len() + documents + files
     }
 
     /// The bytes to store.
@@ -209,25 +244,29 @@ impl Segment {
             documents: self.documents.clone(),
             dictionary: self.dictionary.len() as u64,
             postings: self.postings.len() as u64,
+            form: self.form,
         };
         let mut bytes = postcard::to_extend(&head, FORM.to_vec())?;
         bytes.extend_from_slice(&self.dictionary);
         bytes.extend_from_slice(&self.postings);
+        bytes.extend(self.vectors.iter().map(|number| *number as u8));
         Ok(bytes)
     }
 
     /// The segment in these bytes; none if they aren't one.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (head, rest) = postcard::take_from_bytes::<SegmentHead>(bytes.strip_prefix(FORM)?).ok()?;
-        let (dictionary, postings) = rest.split_at_checked(usize::try_from(head.dictionary).ok()?)?;
+        let (dictionary, rest) = rest.split_at_checked(usize::try_from(head.dictionary).ok()?)?;
+        let (postings, vectors) = rest.split_at_checked(usize::try_from(head.postings).ok()?)?;
         let segment = Self {
             files: head.files,
             documents: head.documents,
             dictionary: dictionary.to_vec(),
             postings: postings.to_vec(),
+            form: head.form,
+            vectors: vectors.iter().map(|byte| *byte as i8).collect(),
         };
-        let is_sound = segment.postings.len() as u64 == head.postings && segment.is_sound();
-        is_sound.then_some(segment)
+        segment.is_sound().then_some(segment)
     }
 
     /// Whether every number leads somewhere.
@@ -235,8 +274,22 @@ impl Segment {
         let count = self.documents.len() as u64;
         let files = self.files.iter().all(|file| u64::from(file.first) + u64::from(file.chunks) < count);
         let documents = self.documents.iter().all(|document| (document.file as usize) < self.files.len());
-        files && documents && self.dictionary.len().is_multiple_of(ENTRY)
+        let chunks = self.documents.len().saturating_sub(self.files.len());
+        let vectors = chunks.checked_mul(self.form.dimensions as usize) == Some(self.vectors.len());
+        files && documents && vectors && self.dictionary.len().is_multiple_of(ENTRY)
     }
+}
+
+/// How many bytes a file adds to the index at most: as if no other file had any of its terms.
+pub(crate) fn most_bytes(path: &str, analysis: &FileAnalysis, form: VectorForm) -> u64 {
+    let chunks = analysis.chunks.len();
+    let postings = analysis.path.len() + analysis.chunks.iter().map(|chunk| chunk.terms.len()).sum::<usize>();
+    let all = analysis.chunks.iter().flat_map(|chunk| &chunk.terms).chain(&analysis.path);
+    let mut terms: Vec<Term> = all.map(|count| count.term).collect();
+    terms.sort_unstable();
+    terms.dedup();
+    let records = path.len() + FILE_RECORD + (chunks + 1) * CHUNK_RECORD;
+    (terms.len() * ENTRY + postings * POSTING + records + chunks * form.dimensions as usize) as u64
 }
 
 fn payload(count: u16, places: u8) -> u32 {

@@ -53,6 +53,12 @@ pub(crate) fn word_term(word: &str) -> Term {
     hash(stem(lower.as_bytes()))
 }
 
+/// The term of a name as it is written, which no word of a text has: `Open`, `open` and `OPEN` are three.
+pub(crate) fn exact_term(name: &str) -> Term {
+    let marked = [b"=", name.as_bytes()].concat();
+    hash(&marked)
+}
+
 fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }

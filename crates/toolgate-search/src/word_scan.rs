@@ -11,7 +11,7 @@ use crate::index_state::content_hash;
 use crate::query::Query;
 use crate::ranking::{Candidates, Weights, rank};
 use crate::refresh::read_text;
-use crate::segment::{AnalyzedFile, Segment};
+use crate::segment::{AnalyzedFile, Segment, VectorForm};
 
 /// How long files are searched that way.
 const TIME: Duration = Duration::from_secs(2);
@@ -48,10 +48,11 @@ pub(crate) fn scan(
                 content: content_hash(&bytes),
                 is_young: true,
                 analysis: analyze(&place.path, &bytes),
+                vectors: Vec::new(),
             });
         }
     }
-    let segment = Segment::build(matching);
+    let segment = Segment::build(matching, VectorForm::default());
     let all = vec![true; segment.files.len()];
     let ranked = rank(&Candidates { segments: vec![(&segment, &all)] }, query, &Weights::DEFAULT, limit);
     let hits = ranked.into_iter().filter_map(|ranked| {

@@ -1,5 +1,6 @@
 //! The search index of one workspace: what a call asks, and what `toolgate index` shows.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
@@ -12,10 +13,12 @@ use toolgate_journal::{JournalError, SearchStore, SigningKey, StateDirectory};
 use crate::answer::{Found, hit};
 use crate::index_state::IndexState;
 use crate::language::{FileKind, LANGUAGES, language_named};
+use crate::meaning::{JOINED, joined, rank_by_meaning};
 use crate::query::Query;
-use crate::ranking::{Candidates, Ranked, Weights, rank};
+use crate::ranking::{Candidates, Ranked, Weights, kind_factor, rank};
 use crate::refresh::{Refreshed, refresh};
 use crate::segment::FileRecord;
+use crate::static_model::{LARGEST_TOKENIZER, LARGEST_WEIGHTS, StaticModel};
 use crate::word_scan::scan;
 
 /// How long another process that changes the index is waited for.
@@ -39,15 +42,22 @@ pub struct IndexStatus {
     pub chunks: u64,
     /// Its size on disk.
     pub bytes: u64,
+    /// Whether all of it can be found by meaning too.
+    pub has_vectors: bool,
     /// Whether a part of it can't be read, so that the next search builds it anew.
     pub is_damaged: bool,
 }
+
+/// Reads a file from the directory of the user's weights, by its name, unless it has more bytes than this. The error says why not.
+pub type WeightsReader = Box<dyn Fn(&str, u64) -> Result<Vec<u8>, String> + Send + Sync>;
 
 /// The search index of one workspace. It is opened by the first search.
 pub struct WorkspaceIndex {
     state_directory: StateDirectory,
     key: Option<SigningKey>,
     limits: IndexLimits,
+    weights: Option<WeightsReader>,
+    model: OnceLock<Result<StaticModel, String>>,
     state: Mutex<IndexState>,
 }
 
@@ -55,7 +65,31 @@ impl WorkspaceIndex {
     /// The index of the workspace with this state directory. Without a key nothing is stored, since nobody could tell it
     /// from an index that a repository brought.
     pub fn new(state_directory: StateDirectory, key: Option<SigningKey>, limits: IndexLimits) -> Self {
-        Self { state_directory, key, limits, state: Mutex::default() }
+        Self { state_directory, key, limits, weights: None, model: OnceLock::new(), state: Mutex::default() }
+    }
+
+    /// Finds places by meaning too, with these weights. They are read by the first search.
+    #[must_use]
+    pub fn with_weights(self, weights: Option<WeightsReader>) -> Self {
+        Self { weights, ..self }
+    }
+
+    /// The model of the user's weights; none if there are none. Where they can't be used, words alone decide, and that is said.
+    fn model(&self, notes: &mut Vec<String>) -> Option<&StaticModel> {
+        let weights = self.weights.as_ref()?;
+        let read = || {
+            StaticModel::read(
+                weights("model.safetensors", LARGEST_WEIGHTS)?,
+                &weights("tokenizer.json", LARGEST_TOKENIZER)?,
+            )
+        };
+        match self.model.get_or_init(read) {
+            Ok(model) => Some(model),
+            Err(error) => {
+                notes.push(format!("The weights of `search.weights` weren't used: {error}."));
+                None
+            }
+        }
     }
 
     /// The state of the stored index; none where nothing is stored.
@@ -65,7 +99,8 @@ impl WorkspaceIndex {
         let is_damaged = state.synchronize(&store)?;
         let chunks = state.segments.iter().flat_map(|live| live.segment.files.iter().zip(&live.alive));
         let chunks = chunks.filter(|(_, alive)| **alive).map(|(file, _)| u64::from(file.chunks)).sum();
-        Ok(Some(IndexStatus { files: state.files() as u64, chunks, bytes: store.size()?, is_damaged }))
+        let has_vectors = !state.segments.is_empty() && state.segments.iter().all(|live| live.segment.form.model != 0);
+        Ok(Some(IndexStatus { files: state.files() as u64, chunks, bytes: store.size()?, has_vectors, is_damaged }))
     }
 
     /// Removes the stored index. Returns how many bytes it took; none if another process changes it right now.
@@ -123,9 +158,11 @@ impl SearchIndex for WorkspaceIndex {
         let mut notes = Vec::new();
         let mut state = self.state.lock();
         let store = self.synchronize(&mut state, &mut notes);
-        let IndexLimits { wait, max_bytes } = self.limits;
-        let refreshed = refresh(&mut state, hands, &question.paths, wait, max_bytes)?;
-        let mut hits = ranked_hits(&state, &refreshed, &filter, &query, question, hands);
+        let model = self.model(&mut notes);
+        let refreshed = refresh(&mut state, hands, &question.paths, self.limits, model)?;
+        let counting = counting(&state, &refreshed, &filter);
+        let hits = ranked(&state, &counting, &query, question, model);
+        let mut hits = shown(&state, hits, &query, hands, question.limit);
         let pending: Vec<_> =
             refreshed.pending.iter().filter(|place| filter.accepts_path(&place.path)).cloned().collect();
         let (more, scanned) = scan(&pending, &query, hands, question.limit);
@@ -152,33 +189,47 @@ impl SearchIndex for WorkspaceIndex {
     }
 }
 
-/// The places that the index knows.
-fn ranked_hits(
+/// The files of each segment that a question is about and that are as the index has them.
+fn counting(state: &IndexState, refreshed: &Refreshed, filter: &FileFilter) -> Vec<Vec<bool>> {
+    let segments = state.segments.iter().zip(&refreshed.seen);
+    let of_segment = segments.map(|(live, seen)| {
+        let files = live.segment.files.iter().zip(&live.alive).zip(seen);
+        files.map(|((file, alive), seen)| *alive && *seen && filter.accepts(file)).collect()
+    });
+    of_segment.collect()
+}
+
+/// The places that the index knows, best first.
+fn ranked(
     state: &IndexState,
-    refreshed: &Refreshed,
-    filter: &FileFilter,
+    counting: &[Vec<bool>],
     query: &Query,
     question: &SearchQuestion,
-    hands: &dyn FileHands,
-) -> Vec<SearchHit> {
-    let counting: Vec<Vec<bool>> = state
-        .segments
-        .iter()
-        .zip(&refreshed.seen)
-        .map(|(live, seen)| {
-            let files = live.segment.files.iter().zip(&live.alive).zip(seen);
-            files.map(|((file, alive), seen)| *alive && *seen && filter.accepts(file)).collect()
-        })
-        .collect();
-    let segments = state.segments.iter().zip(&counting).map(|(live, counting)| (&*live.segment, &**counting)).collect();
+    model: Option<&StaticModel>,
+) -> Vec<Ranked> {
+    let segments = state.segments.iter().zip(counting).map(|(live, counting)| (&*live.segment, &**counting)).collect();
+    let (candidates, weights) = (Candidates { segments }, Weights::DEFAULT);
     // A few more than asked for, since a file may be gone or hidden by the time it is read.
-    let ranked = rank(&Candidates { segments }, query, &Weights::DEFAULT, question.limit + 10);
-    let hits = ranked.into_iter().filter_map(|ranked: Ranked| {
+    let by_words = rank(&candidates, query, &weights, (question.limit + 10).max(JOINED));
+    let Some(model) = model else { return by_words };
+    let by_meaning = rank_by_meaning(&candidates, &question.text, model, |kind| kind_factor(query, &weights, kind));
+    joined(&candidates, by_words, &by_meaning, query)
+}
+
+/// The first places that can be read, as they are now.
+fn shown(
+    state: &IndexState,
+    ranked: Vec<Ranked>,
+    query: &Query,
+    hands: &dyn FileHands,
+    limit: usize,
+) -> Vec<SearchHit> {
+    let hits = ranked.into_iter().filter_map(|ranked| {
         let segment = &state.segments[ranked.segment].segment;
         let chunk = segment.documents[ranked.document as usize];
         hit(&Found { ranked, file: &segment.files[chunk.file as usize], chunk }, query, hands)
     });
-    hits.take(question.limit).collect()
+    hits.take(limit).collect()
 }
 
 /// The first hits, and as much of their text as fits.

@@ -3,11 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolgate_contract::{Tool, erase};
+use toolgate_search::{IndexLimits, WorkspaceIndex};
 use toolgate_testkit::TestWorkspace;
 use toolgate_tools::{SearchTool, WriteTool};
 
@@ -57,6 +60,20 @@ async fn a_question_finds_the_function_it_is_about() {
     let reply = world.perform("search", json!({ "query": "delay", "lang": "klingon" })).await;
     assert!(!reply.ok && reply.error.unwrap().message.contains("klingon"));
     assert!(!world.perform("search", json!({ "query": "?!" })).await.ok);
+}
+
+#[tokio::test]
+async fn a_name_finds_the_definition_that_is_spelled_so() {
+    let world = world();
+    world.file("walk.rs", "fn max_filesize() {\n    max_filesize();\n    max_filesize();\n}\n");
+    world.file("flags.rs", "struct MaxFilesize;\n").file("maxFilesize.md", "# max_filesize, MaxFilesize\n");
+    for (query, expected) in
+        [("MaxFilesize", "flags.rs"), ("max_filesize", "walk.rs"), ("walk::max_filesize", "walk.rs")]
+    {
+        let found = search(&world, json!({ "query": query })).await;
+        assert_eq!(paths(&found)[0], expected, "{query}: {found}");
+        assert_eq!(paths(&found).len(), 3, "other spellings are found too: {found}");
+    }
 }
 
 #[tokio::test]
@@ -189,6 +206,117 @@ async fn a_file_that_only_changes_its_case_or_its_content_in_the_same_moment_is_
     file.set_modified(modified).unwrap();
     assert_eq!(paths(&search(&world, json!({ "query": "persimmon" })).await), Vec::<&str>::new());
     assert_eq!(paths(&search(&world, json!({ "query": "tangerine" })).await), ["README.txt"]);
+}
+
+/// A workspace whose index has this much time for each answer, and this much room.
+fn limited(wait: Duration, max_bytes: u64) -> TestWorkspace {
+    let world = world();
+    let state = world.location().state().unwrap();
+    world.with_search(Arc::new(WorkspaceIndex::new(state, None, IndexLimits { wait, max_bytes })))
+}
+
+#[tokio::test]
+async fn what_is_not_indexed_yet_is_searched_word_by_word_and_the_reply_says_so() {
+    let world = limited(Duration::ZERO, u64::MAX);
+    world.file("src/kiwi.rs", "/// Peels a quince.\nfn peel() {}\n").file("src/other.rs", "fn other() {}\n");
+    for _ in 0..2 {
+        let found = search(&world, json!({ "query": "quince" })).await;
+        assert_eq!(paths(&found), ["src/kiwi.rs"], "{found}");
+        assert_eq!((&found["results"][0]["symbol"], &found["results"][0]["lines"]), (&json!("peel"), &json!([1, 2])));
+        assert!(found["results"][0]["why"].as_str().unwrap().starts_with("not indexed yet"), "{found}");
+        assert_eq!(found["coverage"], json!({ "files": 2, "indexed": 0, "scanned": 2 }));
+        let fallback = found["fallback"].as_str().unwrap();
+        assert!(fallback.contains("2 files") && fallback.contains("`grep`"), "{fallback}");
+    }
+    // Policy and filters hold there too.
+    world.file(".env", "quince=1\n").file("tests/quince.rs", "fn test_quince() {}\n");
+    let found = search(&world, json!({ "query": "quince", "kind": "tests" })).await;
+    assert_eq!(paths(&found), ["tests/quince.rs"], "{found}");
+}
+
+#[tokio::test]
+async fn an_index_stays_within_its_bound_and_the_rest_is_still_found() {
+    const BOUND: u64 = 60_000;
+    let world = TestWorkspace::new([erase(SearchTool)], &format!("preset = 'full'\nsearch.max_bytes = {BOUND}"));
+    for number in 0..60 {
+        let words: String = (0..400).map(|word| format!("w{number}x{word} ")).collect();
+        world.file(&format!("f{number}.txt"), format!("{words}\nlychee{number}\n"));
+    }
+    for round in 0..3 {
+        for number in [0, 31, 59] {
+            let found = search(&world, json!({ "query": format!("lychee{number}") })).await;
+            assert_eq!(paths(&found), [format!("f{number}.txt")], "{round}");
+            let (files, indexed) = (&found["coverage"]["files"], found["coverage"]["indexed"].as_u64().unwrap());
+            assert!(*files == json!(60) && (1..60).contains(&indexed), "{}", found["coverage"]);
+            assert!(found["note"].as_str().unwrap().contains("search.max_bytes"), "{found}");
+            assert!(found["fallback"].is_string(), "{found}");
+        }
+        let stored = walk_bytes(&world.path().join(".toolgate/search")).len() as u64;
+        assert!(stored <= BOUND, "{stored} bytes in round {round}");
+    }
+}
+
+/// Weights in which `automobile` means nearly what `car` does, and `banana` something else; `scale` makes others of them.
+fn weights(directory: &Path, scale: i8) {
+    let vocabulary = json!({ "[UNK]": 0, "car": 1, "automobile": 2, "banana": 3, "##s": 4 });
+    let tokenizer = json!({
+        "normalizer": { "type": "BertNormalizer", "lowercase": true, "strip_accents": null },
+        "pre_tokenizer": { "type": "BertPreTokenizer" },
+        "model": { "type": "WordPiece", "unk_token": "[UNK]", "vocab": vocabulary },
+    });
+    let numbers: Vec<u8> =
+        [[0, 0], [10, 0], [9, 1], [-10, 9], [1, 0]].concat().iter().map(|n| (n * scale) as u8).collect();
+    let table = json!({ "embeddings": { "dtype": "I8", "shape": [5, 2], "data_offsets": [0, 10] } }).to_string();
+    fs::write(directory.join("tokenizer.json"), tokenizer.to_string()).unwrap();
+    let file = [&(table.len() as u64).to_le_bytes(), table.as_bytes(), &numbers].concat();
+    fs::write(directory.join("model.safetensors"), file).unwrap();
+}
+
+#[tokio::test]
+async fn with_weights_of_the_user_a_place_is_found_by_meaning_and_is_as_fresh() {
+    let directory = tempfile::tempdir().unwrap();
+    weights(directory.path(), 1);
+    let without = world();
+    without.file("garage.txt", "Cars\n").file("fruit.txt", "banana\n");
+    assert_eq!(paths(&search(&without, json!({ "query": "automobile" })).await), Vec::<&str>::new());
+    let settings = format!("preset = 'full'\nsearch.weights = '{}'", directory.path().display());
+    let with = |run: &str| without.reopened(run, [erase(SearchTool)], &settings);
+    let first = with("run_first");
+    let found = search(&first, json!({ "query": "automobile" })).await;
+    assert_eq!(paths(&found), ["garage.txt"], "{found}");
+    assert_eq!(found["results"][0]["why"], json!("close in meaning"));
+    assert_eq!(found["coverage"], json!({ "files": 2, "indexed": 2, "scanned": 0 }));
+    // Words count as before, and programs with and without weights share the index.
+    assert_eq!(paths(&search(&first, json!({ "query": "banana" })).await), ["fruit.txt"]);
+    assert_eq!(paths(&search(&without, json!({ "query": "cars" })).await), ["garage.txt"]);
+    without.file("garage.txt", "banana\n").file("street.txt", "a car\n");
+    assert_eq!(paths(&search(&without, json!({ "query": "street" })).await), ["street.txt"]);
+    assert_eq!(paths(&search(&with("run_second"), json!({ "query": "automobile" })).await), ["street.txt"]);
+    // Other weights: what was made with the former ones isn't compared with them.
+    weights(directory.path(), -1);
+    assert_eq!(paths(&search(&with("run_third"), json!({ "query": "automobile" })).await), ["street.txt"]);
+    let tight = format!("{settings}\n[[rules]]\ndecision = 'deny'\npath = 'street.txt'\naccess = ['read']\n");
+    let tight = without.reopened("run_tight", [erase(SearchTool)], &tight);
+    assert_eq!(paths(&search(&tight, json!({ "query": "automobile" })).await), Vec::<&str>::new());
+}
+
+#[tokio::test]
+async fn weights_that_cannot_be_used_are_told_of_and_words_go_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let settings = |path: &str| format!("preset = 'full'\nsearch.weights = '{path}'");
+    let place = directory.path().display().to_string();
+    for (round, (path, reason)) in
+        [(place.as_str(), "can't be read"), ("models", "absolute"), (place.as_str(), "safetensors")].iter().enumerate()
+    {
+        let world = TestWorkspace::new([erase(SearchTool)], &settings(path));
+        world.file("a.txt", "papaya\n");
+        let found = search(&world, json!({ "query": "papaya" })).await;
+        assert_eq!(paths(&found), ["a.txt"], "{round}");
+        let note = found["note"].as_str().unwrap();
+        assert!(note.contains("`search.weights`") && note.contains(reason), "{round}: {note}");
+        weights(directory.path(), 1);
+        fs::write(directory.path().join("model.safetensors"), b"not weights").unwrap();
+    }
 }
 
 #[test]

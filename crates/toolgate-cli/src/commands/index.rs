@@ -60,8 +60,8 @@ impl IndexArgs {
 fn status(index: &WorkspaceIndex, as_json: bool) -> Result<Exit> {
     let status = index.status()?;
     if as_json {
-        let status = status.map(|IndexStatus { files, chunks, bytes, is_damaged }| {
-            json!({ "files": files, "chunks": chunks, "bytes": bytes, "damaged": is_damaged })
+        let status = status.map(|IndexStatus { files, chunks, bytes, has_vectors, is_damaged }| {
+            json!({ "files": files, "chunks": chunks, "bytes": bytes, "vectors": has_vectors, "damaged": is_damaged })
         });
         outln!("{}", json!(status));
         return Ok(Exit::Ok);
@@ -76,8 +76,9 @@ pub(super) fn in_a_sentence(status: Option<&IndexStatus>) -> String {
         None => "not stored, since there is no signing key".into(),
         Some(status) if status.is_damaged => "a part is damaged; the next search indexes it again".into(),
         Some(status) if status.files == 0 => "empty; the first search fills it".into(),
-        Some(IndexStatus { files, chunks, bytes, .. }) => {
-            format!("{} in {}, {}", counted(*chunks, "place"), counted(*files, "file"), in_words(*bytes))
+        Some(IndexStatus { files, chunks, bytes, has_vectors, .. }) => {
+            let vectors = if *has_vectors { ", with vectors" } else { "" };
+            format!("{} in {}, {}{vectors}", counted(*chunks, "place"), counted(*files, "file"), in_words(*bytes))
         }
     }
 }

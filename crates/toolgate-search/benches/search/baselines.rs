@@ -9,6 +9,73 @@ use serde_json::{Value, json};
 
 use crate::repository::Tree;
 
+/// Full-text search of SQLite over the same trees: one row for each file, identifiers cut into their parts beforehand,
+/// forms of words joined by its Porter tokenizer, any word is enough, and BM25 where a word of the path counts more.
+pub(crate) struct FullText {
+    database: rusqlite::Connection,
+}
+
+impl FullText {
+    /// Indexes a tree. The text itself isn't kept, as in our index.
+    pub(crate) fn new(tree: &Tree) -> Self {
+        let mut database = rusqlite::Connection::open_in_memory().unwrap();
+        let table = "CREATE TABLE files (id INTEGER PRIMARY KEY, path TEXT);
+             CREATE VIRTUAL TABLE texts USING fts5(path, body, content='', tokenize='porter unicode61')";
+        database.execute_batch(table).unwrap();
+        let changes = database.transaction().unwrap();
+        for (number, file) in tree.files.iter().enumerate() {
+            let text = String::from_utf8_lossy(&file.bytes);
+            let number = number as i64;
+            let row = (number, in_parts(&file.path), in_parts(&text));
+            changes.execute("INSERT INTO files VALUES (?1, ?2)", (number, &file.path)).unwrap();
+            changes.execute("INSERT INTO texts (rowid, path, body) VALUES (?1, ?2, ?3)", row).unwrap();
+        }
+        changes.commit().unwrap();
+        Self { database }
+    }
+
+    /// The best files.
+    pub(crate) fn ask(&self, question: &str) -> Vec<String> {
+        let words: Vec<String> = in_parts(question).split_whitespace().map(|word| format!("\"{word}\"")).collect();
+        let query = "SELECT files.path FROM texts JOIN files ON files.id = texts.rowid
+             WHERE texts MATCH ?1 ORDER BY bm25(texts, 4.0, 1.0) LIMIT 10";
+        let mut query = self.database.prepare_cached(query).unwrap();
+        let rows = query.query_map([words.join(" OR ")], |row| row.get(0));
+        rows.map(|rows| rows.flatten().collect()).unwrap_or_default()
+    }
+
+    /// How many bytes the index takes.
+    pub(crate) fn bytes(&self) -> i64 {
+        let size = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()";
+        self.database.query_row(size, [], |row| row.get(0)).unwrap()
+    }
+}
+
+/// A text whose identifiers are followed by their parts: `parseHeader` by `parse` and `Header`.
+fn in_parts(text: &str) -> String {
+    let mut parts = String::with_capacity(text.len() * 2);
+    for word in text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()) {
+        parts.push_str(word);
+        parts.push(' ');
+        let mut before = ' ';
+        let at = parts.len();
+        for c in word.chars() {
+            if c == '_' || c.is_uppercase() && before.is_lowercase() {
+                parts.push(' ');
+            }
+            if c != '_' {
+                parts.push(c);
+            }
+            before = c;
+        }
+        match parts[at..].contains(' ') {
+            true => parts.push(' '),
+            false => parts.truncate(at),
+        }
+    }
+    parts
+}
+
 fn words(question: &str) -> Vec<String> {
     let words = question.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| word.len() > 2);
     words.map(str::to_lowercase).collect()

@@ -1,8 +1,8 @@
 //! How good and how fast `search` is. Arguments are git repositories; without any, this project's own. In each: the subjects
 //! of commits, each asked in the tree before it, have to find the files that the commit changed; the first sentences of doc
 //! comments, removed from the text, their functions; and names of functions their files. Beside ours: counting words, the lines that match any
-//! word (what `rg -ic` counts), and semble, the same without weights, where `SEMBLE` names a Python that has it.
-//! `QUERIES` is the number of commits of each repository (150), `PEER_QUERIES` that for the peer (10).
+//! word (what `rg -ic` counts), SQLite's FTS5, and semble, the same without weights, where `SEMBLE` names a Python that has it.
+//! `QUERIES` is the number of commits of each repository (150), `PEER_QUERIES` that for FTS5 and semble (30).
 //!
 //! Then the speed, through the whole gate: indexing, a refresh of 30,000 files that are as they were, a question, and the size.
 #![allow(clippy::disallowed_methods, missing_docs, reason = "a benchmark makes its trees and runs its peers")]
@@ -15,7 +15,9 @@ mod speed;
 
 use std::path::PathBuf;
 
-use crate::baselines::{Semble, by_keywords, by_matching_lines};
+use toolgate_search::measure::MeasuredPlace;
+
+use crate::baselines::{FullText, Semble, by_keywords, by_matching_lines};
 use crate::questions::{commit_questions, described_functions, named_functions};
 use crate::repository::Repository;
 use crate::scores::{Scores, print_row};
@@ -45,15 +47,23 @@ fn main() {
     if peer.is_none() {
         println!("semble isn't measured: set SEMBLE to a Python that has it");
     }
-    println!("{:<28}{:<12}{:>8}{:>8}{:>8}{:>8}", "set", "by", "queries", "MRR@10", "R@10", "NDCG@10");
-    let mut total = Scores::default();
+    println!("{:<40}{:<12}{:>8}{:>8}{:>8}{:>8}", "set", "by", "queries", "MRR@10", "R@10", "NDCG@10");
+    let (mut total, mut worse) = (Scores::default(), 0);
     for path in &given {
         let repository = Repository::open(path);
-        total.add(&measure(&repository, "commits", commit_questions(&repository, number("QUERIES", 150)), &mut peer));
-        measure(&repository, "doc comments", described_functions(&repository), &mut peer);
-        measure(&repository, "names", named_functions(&repository), &mut peer);
+        let commits = measure(&repository, "commits", commit_questions(&repository, number("QUERIES", 150)), &mut peer);
+        let described = measure(&repository, "doc comments", described_functions(&repository), &mut peer);
+        let named = measure(&repository, "names", named_functions(&repository), &mut peer);
+        worse += [&commits, &described, &named].iter().filter(|set| set.is_worse()).count();
+        total.add(&commits.ours);
     }
     print_row("all commits", "ours", &total);
+    let [reciprocal_rank, recall, _] = total.means();
+    println!("search, commit subject to files, MRR@10: {reciprocal_rank:.3} of 1   (wanted: at least 0.62)");
+    println!("search, commit subject to files, R@10: {recall:.3} of 1   (wanted: at least 0.78)");
+    if peer.is_some() {
+        println!("search, sets in which semble has the better NDCG@10: {worse} sets   (wanted: 0)");
+    }
     if let Some(package) = registry_package() {
         let repository = Repository::plain(&package);
         measure(&repository, "doc comments", described_functions(&repository), &mut peer);
@@ -80,49 +90,84 @@ fn measure(
     set: &str,
     (questions, trees): (Vec<Question>, Vec<repository::Tree>),
     peer: &mut Option<Semble>,
-) -> Scores {
-    let name = format!("{} {set}", repository.name);
-    let (mut ours, mut keywords, mut lines, mut semble, mut same) =
-        (Scores::default(), Scores::default(), Scores::default(), Scores::default(), Scores::default());
-    let step = (questions.len() / number("PEER_QUERIES", 10).max(1)).max(1);
+) -> Measured {
+    let mut by = Measured::default();
+    let step = (questions.len() / number("PEER_QUERIES", 30).max(1)).max(1);
     for (tree_number, tree) in trees.iter().enumerate() {
-        let of_tree: Vec<(usize, &Question)> =
-            questions.iter().enumerate().filter(|(_, question)| question.tree == tree_number).collect();
         let indexed = tree.indexed();
         let mut for_peer: Vec<&Question> = Vec::new();
-        for (at, question) in of_tree {
+        for (at, question) in questions.iter().enumerate().filter(|(_, question)| question.tree == tree_number) {
             let places = indexed.search(&question.text, 10);
-            let hits: Vec<&str> = places
-                .iter()
-                .map(|place| match question.line {
-                    Some(line) if !(place.first..=place.last).contains(&line) => "",
-                    _ => place.path.as_str(),
-                })
-                .collect();
-            ours.count(&hits, &question.files);
-            keywords.count(&by_keywords(tree, &question.text), &question.files);
-            lines.count(&by_matching_lines(tree, &question.text), &question.files);
+            let files: Vec<&str> = places.iter().map(|place| place.path.as_str()).collect();
+            let is_shown =
+                |place: &MeasuredPlace| question.line.is_none_or(|line| (place.first..=place.last).contains(&line));
+            let shown: Vec<&str> =
+                places.iter().map(|place| if is_shown(place) { place.path.as_str() } else { "" }).collect();
+            by.ours.count(&files, &question.files);
+            by.lines.count(&shown, &question.files);
+            by.keywords.count(&by_keywords(tree, &question.text), &question.files);
+            by.matching_lines.count(&by_matching_lines(tree, &question.text), &question.files);
             // One tree has all questions of the other sets.
             if trees.len() == 1 || at % step == 0 {
-                let files: Vec<&str> = places.iter().map(|place| place.path.as_str()).collect();
-                same.count(&files, &question.files);
+                by.same.count(&files, &question.files);
                 for_peer.push(question);
             }
         }
-        if let Some(peer) = peer.as_mut().filter(|_| !for_peer.is_empty()) {
+        if for_peer.is_empty() {
+            continue;
+        }
+        let full_text = FullText::new(tree);
+        for question in &for_peer {
+            by.full_text.count(&borrowed(&full_text.ask(&question.text)), &question.files);
+        }
+        if let Some(peer) = peer {
             let directory = tree.written();
             let asked: Vec<&str> = for_peer.iter().map(|question| question.text.as_str()).collect();
             for (answer, question) in peer.ask(directory.path(), &asked).answers.iter().zip(for_peer) {
-                semble.count(&answer.iter().map(String::as_str).collect::<Vec<_>>(), &question.files);
+                by.semble.count(&borrowed(answer), &question.files);
             }
         }
     }
-    print_row(&name, "ours", &ours);
-    print_row(&name, "keywords", &keywords);
-    print_row(&name, "rg lines", &lines);
-    if peer.is_some() {
-        print_row(&name, "semble", &semble);
-        print_row(&name, "ours, same", &same);
+    by.print(&format!("{} {set}", repository.name), questions.iter().any(|question| question.line.is_some()));
+    by
+}
+
+fn borrowed(paths: &[String]) -> Vec<&str> {
+    paths.iter().map(String::as_str).collect()
+}
+
+/// What each way of searching comes to in one set. All are asked for files.
+#[derive(Default)]
+struct Measured {
+    ours: Scores,
+    /// Ours, where the line has to be among those shown.
+    lines: Scores,
+    keywords: Scores,
+    matching_lines: Scores,
+    full_text: Scores,
+    semble: Scores,
+    /// Ours, in the questions that FTS5 and semble were asked.
+    same: Scores,
+}
+
+impl Measured {
+    /// Whether semble found more in the same questions.
+    fn is_worse(&self) -> bool {
+        let [[.., ours], [.., semble]] = [&self.same, &self.semble].map(Scores::means);
+        self.semble.is_counted() && semble > ours
     }
-    ours
+
+    fn print(&self, set: &str, has_lines: bool) {
+        print_row(set, "ours", &self.ours);
+        if has_lines {
+            print_row(set, "ours, line", &self.lines);
+        }
+        print_row(set, "keywords", &self.keywords);
+        print_row(set, "rg lines", &self.matching_lines);
+        print_row(set, "FTS5", &self.full_text);
+        if self.semble.is_counted() {
+            print_row(set, "semble", &self.semble);
+        }
+        print_row(set, "ours, same", &self.same);
+    }
 }

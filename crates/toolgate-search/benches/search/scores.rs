@@ -25,6 +25,16 @@ impl Scores {
             hits.iter().map(|rank| discount(*rank)).sum::<f64>() / (0..most).map(discount).sum::<f64>().max(1e-9);
     }
 
+    /// Whether anything was asked.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.count > 0.0
+    }
+
+    /// The mean reciprocal rank, the recall and NDCG.
+    pub(crate) fn means(&self) -> [f64; 3] {
+        [self.reciprocal_rank, self.recall, self.gain].map(|sum| sum / self.count.max(1.0))
+    }
+
     /// Adds those of another set.
     pub(crate) fn add(&mut self, other: &Self) {
         self.count += other.count;
@@ -39,7 +49,7 @@ pub(crate) fn print_row(set: &str, by: &str, scores: &Scores) {
     let Scores { count, reciprocal_rank, recall, gain } = scores;
     let average = |sum: &f64| sum / count.max(1.0);
     println!(
-        "{set:<28}{by:<12}{count:>8}{:>8.3}{:>8.3}{:>8.3}",
+        "{set:<40}{by:<12}{count:>8}{:>8.3}{:>8.3}{:>8.3}",
         average(reciprocal_rank),
         average(recall),
         average(gain)
