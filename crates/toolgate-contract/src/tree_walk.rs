@@ -57,6 +57,8 @@ pub struct EntryMetadata {
     pub device: u64,
     /// Its inode number.
     pub inode: u64,
+    /// The number of hard links.
+    pub links: u64,
 }
 
 /// One entry that a walk visits.

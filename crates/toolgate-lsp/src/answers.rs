@@ -20,7 +20,7 @@ use crate::languages::{LanguageServers, concrete};
 use crate::locations::shown_path;
 use crate::protocol::symbol_kind;
 use crate::source_text::{SourceText, words};
-use crate::symbol_question::{ANSWER_TIMEOUT, EmptyAnswer, SymbolQuestion};
+use crate::symbol_question::{EmptyAnswer, SymbolQuestion, answer_timeout};
 use crate::target::{ambiguous, last_part};
 
 /// Files of a directory that are diagnosed.
@@ -47,7 +47,11 @@ impl CodeIntelligence for LanguageServers {
     ) -> BoxFuture<'a, Result<CodeAnswer, ToolError>> {
         Box::pin(async move {
             match question {
-                CodeQuestion::Diagnostics { paths, linters } => self.diagnostics(paths, linters, host).await,
+                CodeQuestion::Diagnostics { paths, linters, since } => {
+                    let before = since.map(|mark| self.marks.lock().found_at(&mark)).transpose()?;
+                    let answer = self.diagnostics(paths, linters, host).await?;
+                    Ok(self.marks.lock().compare(answer, before.as_deref()))
+                }
                 CodeQuestion::FileSymbols { path } => self.file_symbols(&path, host).await,
                 CodeQuestion::FindSymbols { query } => self.find_symbols(&query, host).await,
                 CodeQuestion::Definition { ref target, .. }
@@ -188,13 +192,15 @@ impl LanguageServers {
     ) -> Result<Vec<(u32, String)>, ToolError> {
         let connection = self.connect_for(place, host).await?;
         let mut state = connection.state.lock().await;
-        let until = Instant::now() + ANSWER_TIMEOUT;
+        let until = Instant::now() + answer_timeout(self.wait);
         let symbols = async {
-            let (uri, _) = connection.sync(&mut state, host, place).await?;
-            connection.document_symbols(&uri, until).await
+            let (uri, source) = connection.sync(&mut state, host, place).await?;
+            Ok::<_, Fault>((connection.document_symbols(&uri, until).await?, source))
         };
-        let symbols = symbols.await.map_err(|fault| connection.failed(fault))?;
-        let named = symbols.iter().filter(|known| known.is_called(symbol));
+        let (symbols, source) = symbols.await.map_err(|fault| connection.failed(fault))?;
+        // Some servers list what a file imports among its symbols.
+        let is_import = |line: u32| source.line(line).is_some_and(|text| text.trim_start().starts_with("import "));
+        let named = symbols.iter().filter(|known| known.is_called(symbol) && !is_import(known.name.start.line));
         Ok(named.map(|known| (known.name.start.line + 1, known.path.clone())).collect())
     }
 
@@ -217,7 +223,7 @@ impl LanguageServers {
     async fn file_symbols(&self, place: &WorkspacePath, host: &dyn ServerHost) -> Result<CodeAnswer, ToolError> {
         let connection = self.connect_for(place, host).await?;
         let mut state = connection.state.lock().await;
-        let until = Instant::now() + self.wait + ANSWER_TIMEOUT;
+        let until = Instant::now() + self.wait + answer_timeout(self.wait);
         let found = async {
             let (uri, source) = connection.sync(&mut state, host, place).await?;
             let mut symbols = connection.document_symbols(&uri, until).await?;
@@ -234,7 +240,12 @@ impl LanguageServers {
         let symbols = symbols.iter().map(|symbol| symbol.in_words()).collect();
         // What a file has, its own text says; the project doesn't matter.
         let report = ServerReport { status: ServerStatus::Ready, progress: None, ..connection.report() };
-        Ok(CodeAnswer { servers: vec![report], findings: CodeFindings::Symbols(symbols), notes: Vec::new() })
+        Ok(CodeAnswer {
+            servers: vec![report],
+            findings: CodeFindings::Symbols(symbols),
+            notes: Vec::new(),
+            mark: None,
+        })
     }
 
     /// Symbols by name, from the servers of all languages that the workspace has.
@@ -271,7 +282,7 @@ impl LanguageServers {
                     .with_hint("Use `grep`.")
                     .with_details(json!({ "server_status": ServerStatus::Missing })))
             }
-            (false, _) => Ok(CodeAnswer { servers, findings: CodeFindings::Symbols(symbols), notes }),
+            (false, _) => Ok(CodeAnswer { servers, findings: CodeFindings::Symbols(symbols), notes, mark: None }),
         }
     }
 
@@ -289,7 +300,7 @@ impl LanguageServers {
                 return Ok(None);
             }
             let report = connection.readiness(Instant::now() + self.wait).await;
-            let until = Instant::now() + ANSWER_TIMEOUT;
+            let until = Instant::now() + answer_timeout(self.wait);
             let ask = || connection.peer.request("workspace/symbol", json!({ "query": query }), until);
             let answer = connection.until_not_empty(ask, Value::is_null_or_empty).await?;
             Ok::<_, Fault>(Some((report, answer)))
@@ -324,8 +335,12 @@ impl LanguageServers {
         places.dedup();
         let left_out = places.len().saturating_sub(MOST_DIAGNOSED);
         places.truncate(MOST_DIAGNOSED);
-        let mut answer =
-            CodeAnswer { servers: Vec::new(), findings: CodeFindings::Diagnostics(Vec::new()), notes: Vec::new() };
+        let mut answer = CodeAnswer {
+            servers: Vec::new(),
+            findings: CodeFindings::Diagnostics(Vec::new()),
+            notes: Vec::new(),
+            mark: None,
+        };
         if left_out > 0 {
             let noun = counted(left_out as u64, "further file");
             answer.notes.push(format!("{noun} weren't looked at; name a smaller directory."));
@@ -365,7 +380,8 @@ impl LanguageServers {
         let found = async {
             connection.sync(&mut state, host, place).await?;
             let report = connection.readiness(Instant::now() + self.wait).await;
-            let found = connection.diagnose(&mut state, host, place, Instant::now() + ANSWER_TIMEOUT).await?;
+            let found =
+                connection.diagnose(&mut state, host, place, Instant::now() + answer_timeout(self.wait)).await?;
             Ok::<_, Fault>((report, found))
         };
         let (report, found) = found.await.map_err(|fault| connection.failed(fault))?;
@@ -435,6 +451,33 @@ fn symbol_in_words(connection: &Connection, host: &dyn ServerHost, item: &Value)
 }
 
 impl Connection {
+    /// Finds out what was wrong in a file before it changed. False where nobody can tell any more.
+    async fn knows_what_was_wrong(
+        &self,
+        state: &mut ConnectionState,
+        changed: &ChangedSource,
+        host: &dyn ServerHost,
+        until: Instant,
+    ) -> Result<bool, Fault> {
+        let place = &changed.place;
+        if state.baseline.get(place).is_some() {
+            return Ok(true);
+        }
+        if changed.is_new {
+            state.baseline.replace(place, &[]);
+            return Ok(host.files().status(place)?.is_some());
+        }
+        // The server is asked about the text as it was: what the change replaced, or what it still has.
+        if let Some(source) = changed.before.as_ref().and_then(|bytes| SourceText::parse(bytes)) {
+            state.known.is_told = false;
+            self.give_document(&mut state.documents, place, source).await?;
+        } else if self.uri_of(place).is_none_or(|uri| !state.documents.open.contains_key(&uri)) {
+            return Ok(false);
+        }
+        self.diagnose(state, host, place, until).await?;
+        Ok(true)
+    }
+
     /// The errors that a change caused, in the changed files and in others that were looked at before.
     async fn errors_after(
         &self,
@@ -447,20 +490,10 @@ impl Connection {
         }
         let mut state = self.state.lock().await;
         let mut places: Vec<WorkspacePath> = Vec::new();
-        for ChangedSource { place, before } in changed {
-            if state.baseline.get(&place).is_none() {
-                // What was wrong before is asked of the text as it was.
-                let Some(source) = before.as_ref().and_then(|bytes| SourceText::parse(bytes)) else {
-                    if before.is_none() && host.files().status(&place)?.is_some() {
-                        state.baseline.replace(&place, &[]);
-                        places.push(place);
-                    }
-                    continue;
-                };
-                self.give_document(&mut state.documents, &place, source).await?;
-                self.diagnose(&mut state, host, &place, until).await?;
+        for one in changed {
+            if self.knows_what_was_wrong(&mut state, &one, host, until).await? {
+                places.push(one.place);
             }
-            places.push(place);
         }
         let others = state.baseline.places().into_iter().filter(|place| !places.contains(place));
         let others: Vec<WorkspacePath> = others.take(MOST_OTHER_FILES).collect();

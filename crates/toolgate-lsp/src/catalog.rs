@@ -40,6 +40,10 @@ pub struct ServerEntry {
     pub install: String,
     /// Whether it says by itself when it has read the project (`experimental/serverStatus`).
     pub says_when_ready: bool,
+    /// How what it logs begins once it has found the project's files, where it has no other word for that.
+    pub found_files_words: Vec<String>,
+    /// Whether it goes on reading without a word after its start, so that an answer counts once it is given twice.
+    pub settles: bool,
     /// Milliseconds in which it begins to report work after the first document.
     pub grace_ms: u64,
     /// Where diagnostics come from.

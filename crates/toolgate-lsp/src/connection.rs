@@ -1,5 +1,6 @@
 //! One running server for one project: what it was told, what it can do, and whether it is ready.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -17,8 +18,9 @@ use crate::documents::{Fault, OpenDocuments};
 use crate::peer::{LogSink, LspPeer, PeerFault};
 use crate::protocol::PositionEncoding;
 use crate::source_text::SourceText;
+use crate::symbols::DocumentSymbol;
 use crate::uri;
-use crate::watched_files::KnownFiles;
+use crate::watched_files::{KnownFiles, ProjectChange};
 
 /// How long a server may take until it has introduced itself.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -52,6 +54,8 @@ pub(crate) struct ConnectionState {
     pub(crate) known: KnownFiles,
     /// What was last found wrong in each file, to tell what is new.
     pub(crate) baseline: crate::diagnostics::Baselines,
+    /// The symbols of files that weren't open, with the text that they are of, by URI.
+    pub(crate) symbols: HashMap<String, (Arc<SourceText>, Arc<[DocumentSymbol]>)>,
 }
 
 /// Everything that a connection begins with.
@@ -71,8 +75,7 @@ impl Connection {
         let directory = directories.get(root.root).map(|base| root.beneath(base)).unwrap_or_default();
         let root_uri = uri::of_path(&directory);
         let folder = json!({ "uri": root_uri, "name": "workspace" });
-        let mut starting =
-            StartingPeer(Some(LspPeer::start(&entry.name, child, settings.clone(), folder.clone(), log)));
+        let mut starting = StartingPeer(Some(LspPeer::start(&entry, child, settings.clone(), folder.clone(), log)));
         let peer = Arc::clone(starting.0.as_ref().expect("it was put there just now"));
         let until = Instant::now() + START_TIMEOUT;
         let params = initialize_params(&root_uri, &directory.display().to_string(), &folder, &options);
@@ -142,14 +145,19 @@ impl Connection {
         host: &dyn ServerHost,
         place: &WorkspacePath,
     ) -> Result<(String, Arc<SourceText>), Fault> {
-        let has_changed = self.sync_project(&mut state.known, &mut state.documents, host).await?;
-        self.sync_others(&mut state.documents, host, Some(place)).await?;
-        if has_changed && self.entry.reopens {
+        let change = self.sync_project(&mut state.known, &mut state.documents, host).await?;
+        let known = &state.known;
+        let is_settled =
+            |other: &WorkspacePath| other == place || (change == ProjectChange::Untouched && known.watches(other));
+        self.sync_others(&mut state.documents, host, is_settled).await?;
+        if change == ProjectChange::Differs && self.entry.reopens {
             // Such a server looks at other files only when it begins with a document.
             let uri = self.uri_of(place).unwrap_or_default();
             self.close_document(&mut state.documents, &uri).await?;
         }
-        self.sync_document(&mut state.documents, host, place).await
+        let given = self.sync_document(&mut state.documents, host, place).await?;
+        state.known.is_told = true;
+        Ok(given)
     }
 
     /// Waits until the server has read the project, at most so long, and says how it is.

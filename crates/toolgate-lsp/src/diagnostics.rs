@@ -197,6 +197,11 @@ fn from_tsserver(item: &Value) -> Value {
 
 /// The errors that are there now and weren't before, whatever their lines are now.
 pub(crate) fn new_errors(before: &[CodeDiagnostic], now: &[CodeDiagnostic]) -> Vec<CodeDiagnostic> {
+    not_in(before, now).into_iter().filter(|one| one.severity == CodeSeverity::Error).collect()
+}
+
+/// What is there now and wasn't before, whatever its lines are now.
+pub(crate) fn not_in(before: &[CodeDiagnostic], now: &[CodeDiagnostic]) -> Vec<CodeDiagnostic> {
     let mut known: HashMap<_, usize> = HashMap::new();
     before.iter().for_each(|one| *known.entry(one.identity()).or_default() += 1);
     let mut unmatched = Vec::new();
@@ -214,7 +219,7 @@ pub(crate) fn new_errors(before: &[CodeDiagnostic], now: &[CodeDiagnostic]) -> V
         let same = left.iter().position(|old| (old.0, old.1, old.2, old.3) == (path, source, code, message));
         same.map(|index| left.swap_remove(index)).is_none()
     });
-    unmatched.into_iter().filter(|one| one.severity == CodeSeverity::Error).cloned().collect()
+    unmatched.into_iter().cloned().collect()
 }
 
 #[cfg(test)]

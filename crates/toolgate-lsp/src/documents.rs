@@ -111,18 +111,18 @@ impl Connection {
         Ok((uri, source))
     }
 
-    /// Tells the server of every open document that changed meanwhile, and closes those that are gone. `except` was told
-    /// already.
+    /// Tells the server of every open document that changed meanwhile, and closes those that are gone. Those that are
+    /// settled aren't looked at.
     pub(crate) async fn sync_others(
         &self,
         documents: &mut OpenDocuments,
         host: &dyn ServerHost,
-        except: Option<&WorkspacePath>,
+        is_settled: impl Fn(&WorkspacePath) -> bool,
     ) -> Result<(), Fault> {
         let open: Vec<(String, WorkspacePath)> = documents
             .open
             .iter()
-            .filter(|(_, document)| Some(&document.place) != except)
+            .filter(|(_, document)| !is_settled(&document.place))
             .map(|(uri, document)| (uri.clone(), document.place.clone()))
             .collect();
         for (uri, place) in open {

@@ -2,7 +2,7 @@
 //! is first asked.
 
 use std::any::Any;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use toolgate_contract::{
 
 use crate::catalog::{Catalog, InstalledServer, ServerEntry, merged};
 use crate::connection::{Connection, NewConnection};
+use crate::diagnostics_marks::DiagnosticsMarks;
 
 /// Seconds without a question after which a server is stopped.
 const USUAL_IDLE_SECONDS: u64 = 600;
@@ -51,6 +52,8 @@ pub struct LanguageServers {
     pub(crate) wait: Duration,
     /// Servers that are installed and can't be started.
     unusable: Mutex<HashSet<String>>,
+    /// What was found wrong in earlier answers.
+    pub(crate) marks: Mutex<DiagnosticsMarks>,
 }
 
 /// A server for a file.
@@ -77,7 +80,8 @@ impl LanguageServers {
         is_trusted: bool,
         wait: Duration,
     ) -> Self {
-        Self { catalog, machine, directories: directories.into(), is_trusted, wait, unusable: Mutex::default() }
+        let (unusable, marks) = (Mutex::default(), Mutex::default());
+        Self { catalog, machine, directories: directories.into(), is_trusted, wait, unusable, marks }
     }
 
     /// All known servers, and where each is installed.
@@ -89,6 +93,32 @@ impl LanguageServers {
             install: entry.install.clone(),
         };
         self.catalog.servers.iter().map(describe).collect()
+    }
+
+    /// Which of these files no installed server understands: for each language, the command that installs its first choice.
+    pub fn missing_for<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, String> {
+        let mut missing = BTreeMap::new();
+        let mut covered: HashSet<&str> = HashSet::new();
+        for path in paths {
+            let suited: Vec<&ServerEntry> = self.catalog.servers.iter().filter(|entry| entry.takes(path)).collect();
+            let Some(first) = suited.first() else { continue };
+            let language = first.language_of(path);
+            if missing.contains_key(language) || !covered.insert(language) {
+                continue;
+            }
+            if suited.iter().all(|entry| self.program_of(entry).is_none()) {
+                missing.insert(language.to_owned(), first.install.clone());
+            }
+        }
+        missing
+    }
+
+    /// Name patterns of the files that some server understands and no installed one does.
+    pub fn uncovered_patterns(&self) -> Vec<String> {
+        let all = self.catalog.servers.iter().flat_map(|entry| entry.files.keys());
+        let endings: BTreeSet<&String> = all.filter(|ending| !ending.starts_with('.')).collect();
+        let names = endings.into_iter().map(|ending| format!("*.{ending}"));
+        names.filter(|name| !self.missing_for([name.as_str()]).is_empty()).collect()
     }
 
     fn program_of(&self, entry: &ServerEntry) -> Option<PathBuf> {
@@ -124,9 +154,9 @@ impl LanguageServers {
         let connect = Box::new(move |child| -> BoxFuture<'_, Result<Arc<dyn ServerLifetime>, ToolError>> {
             Box::pin(async move { Ok(Arc::new(Connection::open(new, child).await?) as Arc<dyn ServerLifetime>) })
         });
-        if let Some(running) = host.warm(&key).await.and_then(|running| concrete(running).ok()) {
-            let asked = self.machine.restart_asked(&choice.entry.name);
-            if asked.is_some_and(|asked| asked > running.started_at) {
+        if let Some(asked) = self.machine.restart_asked(&choice.entry.name) {
+            let running = host.warm(&key).await.and_then(|running| concrete(running).ok());
+            if running.is_some_and(|running| asked > running.started_at) {
                 host.stop(&key).await;
             }
         }

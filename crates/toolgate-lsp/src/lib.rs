@@ -10,6 +10,7 @@ mod calls;
 mod catalog;
 mod connection;
 mod diagnostics;
+mod diagnostics_marks;
 mod documents;
 mod framing;
 mod languages;

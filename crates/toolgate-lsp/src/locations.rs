@@ -18,6 +18,9 @@ use crate::uri;
 /// Files whose symbols are asked for, to say what a place is in.
 const MOST_FILES: usize = 60;
 
+/// Files whose symbols are remembered.
+const MOST_REMEMBERED: usize = 500;
+
 /// Characters of a line that are shown.
 const LONGEST_LINE: usize = 200;
 
@@ -55,18 +58,19 @@ impl Connection {
         let (mut read, mut hidden, mut places) = (ReadFiles::default(), 0, Vec::new());
         locations.sort_by(|one, other| (&one.uri, one.range.start).cmp(&(&other.uri, other.range.start)));
         locations.dedup_by(|one, other| one.uri == other.uri && one.range.start == other.range.start);
-        let mut symbols: BTreeMap<String, Vec<DocumentSymbol>> = BTreeMap::new();
+        let mut symbols: BTreeMap<String, Arc<[DocumentSymbol]>> = BTreeMap::new();
         for Location { uri, range } in locations {
             let place = self.place_of(&uri);
             if place.as_ref().is_some_and(|place| host.hides(place)) {
                 hidden += 1;
                 continue;
             }
-            if place.is_some() && !symbols.contains_key(&uri) && symbols.len() < MOST_FILES {
-                let found = self.symbols_of(state, host, &uri, until).await?;
+            let source = read.read(self, host, &uri);
+            if let Some(source) = source.as_ref().filter(|_| !symbols.contains_key(&uri) && symbols.len() < MOST_FILES)
+            {
+                let found = self.symbols_of(state, host, &uri, source, until).await?;
                 symbols.insert(uri.clone(), found);
             }
-            let source = read.read(self, host, &uri);
             let symbol = symbols.get(&uri).and_then(|symbols| enclosing(symbols, range.start));
             places.push(self.place_in_words(host, &uri, place.as_ref(), source.as_deref(), range.start, symbol));
         }
@@ -74,29 +78,40 @@ impl Connection {
         Ok((places, hidden))
     }
 
-    /// The symbols of a file. One that isn't open is opened for that, and closed again.
+    /// The symbols of a file, which follow from its text alone. One that isn't open is opened for that, and closed again.
     async fn symbols_of(
         &self,
         state: &mut ConnectionState,
         host: &dyn ServerHost,
         uri: &str,
+        source: &Arc<SourceText>,
         until: Instant,
-    ) -> Result<Vec<DocumentSymbol>, Fault> {
+    ) -> Result<Arc<[DocumentSymbol]>, Fault> {
         let Some(place) = self.place_of(uri).filter(|place| self.entry.takes(&place.path)) else {
-            return Ok(Vec::new());
+            return Ok(Arc::default());
         };
+        if let Some((_, symbols)) = state.symbols.get(uri).filter(|(of, _)| of.text == source.text) {
+            return Ok(Arc::clone(symbols));
+        }
         let was_open = state.documents.open.contains_key(uri);
         if !was_open && self.sync_document(&mut state.documents, host, &place).await.is_err() {
-            return Ok(Vec::new());
+            return Ok(Arc::default());
         }
         let symbols = self.document_symbols(uri, until).await;
         if !was_open {
             self.close_document(&mut state.documents, uri).await?;
         }
-        match symbols {
-            Err(Fault::LspPeer(crate::peer::PeerFault::Refused { .. })) => Ok(Vec::new()),
-            symbols => symbols,
+        let symbols: Arc<[DocumentSymbol]> = match symbols {
+            Err(Fault::LspPeer(crate::peer::PeerFault::Refused { .. })) => return Ok(Arc::default()),
+            symbols => symbols?.into(),
+        };
+        if state.symbols.len() >= MOST_REMEMBERED {
+            state.symbols.clear();
         }
+        if !symbols.is_empty() {
+            state.symbols.insert(uri.to_owned(), (Arc::clone(source), Arc::clone(&symbols)));
+        }
+        Ok(symbols)
     }
 
     pub(crate) fn place_in_words(

@@ -11,6 +11,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use toolgate_contract::{ChildProcess, ErrorCode, Output, ServerStatus, ToolError};
 
+use crate::catalog::ServerEntry;
 use crate::framing::{MessageBuffer, framed};
 
 /// The server takes part in a request that was given up because of another change; it may be asked again.
@@ -40,11 +41,13 @@ pub(crate) struct LspPeer {
     state: Mutex<PeerState>,
     /// Changes whenever something in the state does.
     changed: watch::Sender<u64>,
-    writing: tokio::sync::Mutex<()>,
+    writing: Arc<tokio::sync::Mutex<()>>,
     /// Answers `workspace/configuration`.
     settings: Value,
     folder: Value,
     log: LogSink,
+    /// How what it logs begins once it has found the project's files; empty where that isn't waited for.
+    found_files_words: Vec<String>,
 }
 
 #[derive(Default)]
@@ -58,6 +61,8 @@ struct PeerState {
     reported: bool,
     /// What it says itself of being ready, where it has a word for that.
     quiescent: Option<bool>,
+    /// Whether it logged that it has found the project's files.
+    has_found_files: bool,
     /// What it says is wrong with the project, such as a manifest that it can't load.
     trouble: Option<String>,
     registered: HashSet<String>,
@@ -79,18 +84,19 @@ pub(crate) struct Published {
 impl LspPeer {
     /// Begins to read what the server writes.
     pub(crate) fn start(
-        server: &str,
+        entry: &ServerEntry,
         child: Arc<dyn ChildProcess>,
         settings: Value,
         folder: Value,
         log: LogSink,
     ) -> Arc<Self> {
         let peer = Arc::new(Self {
-            server: server.to_owned(),
+            server: entry.name.clone(),
+            found_files_words: entry.found_files_words.clone(),
             child,
             state: Mutex::default(),
             changed: watch::Sender::new(0),
-            writing: tokio::sync::Mutex::default(),
+            writing: Arc::default(),
             settings,
             folder,
             log,
@@ -103,8 +109,10 @@ impl LspPeer {
         self.state.lock().closed.is_none()
     }
 
-    /// Kills the server and everything that it started.
+    /// Kills the server and everything that it started. It counts as gone from now on, so that the next question starts another.
     pub(crate) fn kill(&self) {
+        let fault = self.crashed("was ended");
+        self.state.lock().closed.get_or_insert(fault);
         self.child.kill();
     }
 
@@ -188,7 +196,11 @@ impl LspPeer {
                 state.trouble = params["message"].as_str().filter(|_| !is_well).map(str::to_owned);
             }
             "window/logMessage" | "window/showMessage" => {
-                self.note(format!("{}\n", params["message"].as_str().unwrap_or_default()).as_bytes());
+                let message = params["message"].as_str().unwrap_or_default();
+                self.note(format!("{message}\n").as_bytes());
+                if self.found_files_words.iter().any(|words| message.starts_with(words)) {
+                    self.state.lock().has_found_files = true;
+                }
             }
             _ => return,
         }
@@ -314,9 +326,14 @@ impl LspPeer {
     }
 
     async fn write(&self, message: &Value) -> Result<(), PeerFault> {
-        let _turn = self.writing.lock().await;
-        let written = self.child.write(&framed(&message.to_string())).await;
-        written.map_err(|_| PeerFault::Gone(self.reason()))
+        let (child, bytes) = (Arc::clone(&self.child), framed(&message.to_string()));
+        let turn = Arc::clone(&self.writing).lock_owned().await;
+        // In a task of its own: a call that is cancelled must not leave half of a message in the pipe.
+        let written = tokio::spawn(async move {
+            let _turn = turn;
+            child.write(&bytes).await
+        });
+        written.await.ok().and_then(Result::ok).ok_or_else(|| PeerFault::Gone(self.reason()))
     }
 
     fn touch(&self) {
@@ -356,9 +373,11 @@ impl LspPeer {
         let state = self.state.lock();
         let mut work: Vec<&str> = state.progress.values().map(String::as_str).collect();
         work.sort_unstable();
+        let is_searching = !self.has_found_files(&state);
         match (says_when_ready, state.quiescent) {
             (true, Some(true)) => None,
             (true, _) if work.is_empty() => Some("reading the project".into()),
+            _ if work.is_empty() && is_searching => Some("looking for the project's files".into()),
             _ if work.is_empty() => None,
             _ => Some(work.join("; ")),
         }
@@ -373,9 +392,13 @@ impl LspPeer {
     pub(crate) async fn becomes_ready(&self, says_when_ready: bool, until: Instant) -> bool {
         self.wait_until(until, |state| match says_when_ready {
             true => state.quiescent == Some(true),
-            false => state.progress.is_empty(),
+            false => state.progress.is_empty() && self.has_found_files(state),
         })
         .await
+    }
+
+    fn has_found_files(&self, state: &PeerState) -> bool {
+        self.found_files_words.is_empty() || state.has_found_files
     }
 
     /// Waits until the server begins to report work.

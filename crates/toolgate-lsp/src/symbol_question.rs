@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 use toolgate_contract::{
-    CodeAnswer, CodeFindings, CodeQuestion, CodeTarget, DefinitionKind, ServerHost, ServerReport, ServerStatus,
-    ToolError, WorkspacePath, counted,
+    CodeAnswer, CodeFindings, CodeQuestion, CodeTarget, DefinitionKind, ServerHost, ServerStatus, ToolError,
+    WorkspacePath, counted,
 };
 
 use crate::connection::{Connection, ConnectionState, still_indexing};
@@ -16,8 +16,14 @@ use crate::locations::references_params;
 use crate::peer::PeerFault;
 use crate::protocol::{Location, Position};
 
-/// How long one answer may take once the server has read the project.
-pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long one answer may take once the server has read the project: as long as a question waits for that, within these.
+const SHORTEST_ANSWER: Duration = Duration::from_secs(5);
+const LONGEST_ANSWER: Duration = Duration::from_secs(30);
+
+/// How long one answer may take, where a question waits so long for a server that is indexing.
+pub(crate) fn answer_timeout(wait: Duration) -> Duration {
+    wait.clamp(SHORTEST_ANSWER, LONGEST_ANSWER)
+}
 
 /// How long after its start a server's empty answer is doubted, and how often it is asked again.
 const DOUBTED: Duration = Duration::from_secs(10);
@@ -40,10 +46,11 @@ impl SymbolQuestion<'_> {
         let (uri, source) = connection.sync(state, *host, place).await?;
         let shown = host.files().shown(place);
         let report = connection.readiness(Instant::now() + self.wait).await;
-        let until = Instant::now() + ANSWER_TIMEOUT;
+        let until = Instant::now() + answer_timeout(self.wait);
         let position = connection.position(target, &shown, &uri, &source, until).await?;
         let (findings, hidden) = self.findings(state, &uri, position, until).await?;
-        let report = ServerReport { progress: report.progress, status: report.status, ..connection.report() };
+        let now = connection.report();
+        let report = if now.status > report.status { now } else { report };
         if is_empty(&findings) && report.status == ServerStatus::Indexing {
             return Err(still_indexing(&report, self.wait).into());
         }
@@ -57,7 +64,7 @@ impl SymbolQuestion<'_> {
         if report.status == ServerStatus::Indexing {
             notes.push("The server is still indexing: there may be more.".into());
         }
-        Ok(CodeAnswer { servers: vec![report], findings, notes })
+        Ok(CodeAnswer { servers: vec![report], findings, notes, mark: None })
     }
 
     async fn findings(
@@ -169,19 +176,23 @@ impl EmptyAnswer for Value {
 }
 
 impl Connection {
-    /// The answer, asked for again while it is empty and the server has just started: some say nothing before they know.
-    pub(crate) async fn until_not_empty<T, F: Future<Output = Result<T, PeerFault>>>(
+    /// The answer, asked for again while the server has just started and the answer is empty, or another one than before where
+    /// the server is known for that: some say nothing, or not all, before they know.
+    pub(crate) async fn until_not_empty<T: PartialEq, F: Future<Output = Result<T, PeerFault>>>(
         &self,
         ask: impl Fn() -> F,
         is_empty: impl Fn(&T) -> bool,
     ) -> Result<T, PeerFault> {
         let mut answer = ask().await?;
+        let mut is_settled = !self.entry.settles;
         for _ in 0..DOUBTS {
-            if !is_empty(&answer) || self.started.elapsed() > DOUBTED {
+            if (is_settled && !is_empty(&answer)) || self.started.elapsed() > DOUBTED {
                 break;
             }
             tokio::time::sleep(DOUBT_PAUSE).await;
-            answer = ask().await?;
+            let next = ask().await?;
+            is_settled = !self.entry.settles || next == answer;
+            answer = next;
         }
         Ok(answer)
     }

@@ -1,14 +1,17 @@
-//! What changed in a project since a server was last asked. Each source file is known by size and change time, which are compared
-//! before every question; a server is told of what differs, and gets the new text itself, whatever it makes of the message.
+//! What changed in a project since a server was last asked. Each source file is known by size and change time; a server is told
+//! of what differs, and gets the new text itself, whatever it makes of the message. The directories are watched, so that the
+//! comparison is only made when something happened in them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 use serde_json::json;
+use tokio::time::Instant;
 use toolgate_contract::{
-    EntryKind, ServerHost, ToolError, VisitedEntry, Visitor, WalkOptions, WalkStep, WorkspacePath,
+    EntryKind, Files, ServerHost, ToolError, TreeWatch, VisitedEntry, Visitor, WalkOptions, WalkStep, WorkspacePath,
 };
 
 use crate::connection::Connection;
@@ -19,6 +22,13 @@ const MOST_FILES: usize = 20_000;
 
 /// Changed files whose text is given to the server at once. Of more, it is only told.
 const MOST_GIVEN: usize = 50;
+
+/// Files with other names, each of which is looked at before every question: a change through another name isn't noticed by the
+/// directory.
+const MOST_LINKED: usize = 100;
+
+/// How long the watch alone is trusted: what a program writes through a mapping of a closed file, nobody is told of.
+const TRUSTED: Duration = Duration::from_secs(30);
 
 /// Size and change time of a file. A file that changed just now may change once more at the same time by the file system's
 /// coarse clock, so its time doesn't count as known.
@@ -31,6 +41,33 @@ const COARSE_CLOCK: Duration = Duration::from_millis(50);
 #[derive(Default)]
 pub(crate) struct KnownFiles {
     files: Option<HashMap<WorkspacePath, SizeAndTime>>,
+    /// Those that have other names too.
+    linked: Vec<WorkspacePath>,
+    watch: ProjectWatch,
+    scanned: Option<Instant>,
+    /// Whether the server was told all of it. A question that was cancelled may have told only a part.
+    pub(crate) is_told: bool,
+}
+
+/// Whether the project's directories are watched.
+#[derive(Default)]
+enum ProjectWatch {
+    #[default]
+    NotYet,
+    Running(Box<dyn TreeWatch>),
+    /// Not every change would be noticed, so each question compares.
+    Impossible,
+}
+
+/// What is known of the project before a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProjectChange {
+    /// Nothing happened in its directories.
+    Untouched,
+    /// No file differs.
+    Same,
+    /// The server was told of files that differ.
+    Differs,
 }
 
 /// What happened to a file, as the protocol numbers it.
@@ -41,24 +78,63 @@ enum FileChange {
     Deleted = 3,
 }
 
+impl KnownFiles {
+    /// Whether the file is one whose changes the watch notices.
+    pub(crate) fn watches(&self, place: &WorkspacePath) -> bool {
+        self.files.as_ref().is_some_and(|files| files.contains_key(place)) && !self.linked.contains(place)
+    }
+
+    /// Whether nothing happened since the server was told everything.
+    fn is_untouched(&self, files: &dyn Files) -> bool {
+        // The watch is asked first, and always: what it says of changes, it says once.
+        let is_quiet = matches!(&self.watch, ProjectWatch::Running(watch) if !watch.has_changes());
+        let is_recent = self.scanned.is_some_and(|scanned| scanned.elapsed() < TRUSTED);
+        is_quiet && self.is_told && is_recent && self.linked.iter().all(|place| self.is_as_known(files, place))
+    }
+
+    fn is_as_known(&self, files: &dyn Files, place: &WorkspacePath) -> bool {
+        let known = self.files.as_ref().and_then(|files| files.get(place));
+        let now = files.status(place).ok().flatten();
+        now.is_some_and(|now| known == Some(&(now.size, now.changed.as_nanosecond() as i64)))
+    }
+}
+
 impl Connection {
-    /// Finds what changed since the last question, and tells the server. Says whether anything did.
+    /// Finds what changed since the last question, and tells the server.
     pub(crate) async fn sync_project(
         &self,
         known: &mut KnownFiles,
         documents: &mut OpenDocuments,
         host: &dyn ServerHost,
-    ) -> Result<bool, Fault> {
-        let now = self.scan(host)?;
-        let Some(before) = known.files.replace(now) else { return Ok(false) };
-        let now = known.files.as_ref().expect("it was put there just now");
-        let mut changed = differences(&before, now);
-        if changed.is_empty() {
-            return Ok(false);
+    ) -> Result<ProjectChange, Fault> {
+        if known.is_untouched(host.files().as_ref()) {
+            return Ok(ProjectChange::Untouched);
         }
+        known.is_told = false;
+        let now = self.scan(known, host)?;
+        let before = known.files.as_ref();
+        let changed = before.map(|before| differences(before, &now)).unwrap_or_default();
+        if !changed.is_empty() {
+            let directories = before.map(|before| directory_differences(before, &now)).unwrap_or_default();
+            self.tell_changes(changed, directories, documents, host).await?;
+            known.files = Some(now);
+            return Ok(ProjectChange::Differs);
+        }
+        known.files = Some(now);
+        Ok(ProjectChange::Same)
+    }
+
+    async fn tell_changes(
+        &self,
+        mut changed: Vec<(WorkspacePath, FileChange)>,
+        directories: Vec<(WorkspacePath, FileChange)>,
+        documents: &mut OpenDocuments,
+        host: &dyn ServerHost,
+    ) -> Result<(), Fault> {
         changed.sort_by(|(one, _), (other, _)| one.cmp(other));
-        let events: Vec<_> = changed
+        let events: Vec<_> = directories
             .iter()
+            .chain(&changed)
             .filter_map(|(place, change)| Some(json!({ "uri": self.uri_of(place)?, "type": *change as u8 })))
             .collect();
         self.peer.notify("workspace/didChangeWatchedFiles", json!({ "changes": events })).await?;
@@ -74,11 +150,26 @@ impl Connection {
                 }
             }
         }
-        Ok(true)
+        Ok(())
     }
 
-    fn scan(&self, host: &dyn ServerHost) -> Result<HashMap<WorkspacePath, SizeAndTime>, ToolError> {
-        let found: Mutex<HashMap<WorkspacePath, SizeAndTime>> = Mutex::default();
+    /// Looks at every source file, and watches every directory from before it is listed.
+    fn scan(
+        &self,
+        known: &mut KnownFiles,
+        host: &dyn ServerHost,
+    ) -> Result<HashMap<WorkspacePath, SizeAndTime>, ToolError> {
+        let files: Arc<_> = host.files();
+        if matches!(known.watch, ProjectWatch::NotYet) {
+            known.watch = files.watch().map_or(ProjectWatch::Impossible, ProjectWatch::Running);
+        }
+        let watch = match &known.watch {
+            ProjectWatch::Running(watch) => Some(watch.as_ref()),
+            ProjectWatch::NotYet | ProjectWatch::Impossible => None,
+        };
+        let is_watched = AtomicBool::new(watch.is_some_and(|watch| watch.add(&self.root)));
+        let scanned = Instant::now();
+        let found: Mutex<(HashMap<WorkspacePath, SizeAndTime>, Vec<WorkspacePath>)> = Mutex::default();
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let settled = (now.saturating_sub(COARSE_CLOCK)).as_nanos() as i64;
         let visitors = || -> Visitor<'_> {
@@ -86,21 +177,30 @@ impl Connection {
                 if host.hides(entry.place) {
                     return WalkStep::Past;
                 }
+                if entry.kind == EntryKind::Directory && !watch.is_some_and(|watch| watch.add(entry.place)) {
+                    is_watched.store(false, Ordering::Relaxed);
+                }
                 if entry.kind != EntryKind::File || !self.entry.watches(&entry.place.path) {
                     return WalkStep::On;
                 }
+                let Some(facts) = entry.facts() else { return WalkStep::On };
                 let mut found = found.lock();
-                if let Some(facts) = entry.facts() {
-                    let changed = if facts.changed < settled { facts.changed } else { -1 };
-                    found.insert(entry.place.clone(), (facts.size, changed));
+                let changed = if facts.changed < settled { facts.changed } else { -1 };
+                found.0.insert(entry.place.clone(), (facts.size, changed));
+                if facts.links > 1 {
+                    found.1.push(entry.place.clone());
                 }
-                if found.len() < MOST_FILES { WalkStep::On } else { WalkStep::Stop }
+                if found.0.len() < MOST_FILES { WalkStep::On } else { WalkStep::Stop }
             })
         };
         let options = WalkOptions { gitignore: true, ..WalkOptions::default() };
-        let files: Arc<_> = host.files();
         files.walk(&self.root, &options, &visitors)?;
-        Ok(found.into_inner())
+        let (found, linked) = found.into_inner();
+        if !is_watched.into_inner() || found.len() >= MOST_FILES || linked.len() > MOST_LINKED {
+            known.watch = ProjectWatch::Impossible;
+        }
+        (known.linked, known.scanned) = (linked, Some(scanned));
+        Ok(found)
     }
 }
 
@@ -115,6 +215,21 @@ fn differences(
     });
     let gone = before.keys().filter(|place| !now.contains_key(*place));
     come.chain(gone.map(|place| (place.clone(), FileChange::Deleted))).collect()
+}
+
+/// The directories that have source files now and had none before, or the other way round: some servers remember that there was
+/// no such directory.
+fn directory_differences(
+    before: &HashMap<WorkspacePath, SizeAndTime>,
+    now: &HashMap<WorkspacePath, SizeAndTime>,
+) -> Vec<(WorkspacePath, FileChange)> {
+    let directories = |files: &HashMap<WorkspacePath, SizeAndTime>| -> BTreeSet<WorkspacePath> {
+        files.keys().flat_map(WorkspacePath::ancestors).collect()
+    };
+    let (before, now) = (directories(before), directories(now));
+    let come = now.difference(&before).map(|place| (place.clone(), FileChange::Created));
+    let gone = before.difference(&now).map(|place| (place.clone(), FileChange::Deleted));
+    come.chain(gone).collect()
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod sparse_reader;
 pub(crate) mod stat;
 pub(crate) mod substitutes;
 pub(crate) mod suspended_modes;
+mod tree_watch;
 pub(crate) mod umask;
 pub(crate) mod unnamed_file;
 pub(crate) mod walk;

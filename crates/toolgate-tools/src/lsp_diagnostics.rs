@@ -23,6 +23,9 @@ pub struct Args {
     /// Leaves out what is milder.
     #[serde(default)]
     pub(crate) severity: Option<CodeSeverity>,
+    /// `mark` of an earlier reply: only what is new since.
+    #[serde(default)]
+    pub(crate) since: Option<String>,
 }
 
 /// What is wrong.
@@ -32,6 +35,11 @@ pub struct Output {
     diagnostics: Vec<CodeDiagnostic>,
     /// How many.
     count: usize,
+    /// For `since`.
+    mark: String,
+    /// How many are gone since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fixed: Option<usize>,
     #[serde(flatten)]
     status: AnswerStatus,
 }
@@ -63,11 +71,12 @@ impl Tool for LspDiagnosticsTool {
 /// Asks language servers, and linters if these are wanted.
 pub(crate) async fn diagnose(args: Args, linters: bool, hands: &dyn Hands) -> Result<Output, ToolError> {
     let paths = args.paths.iter().map(|path| hands.place(path)).collect::<Result<_, _>>()?;
-    let answer = hands.ask_about_code(CodeQuestion::Diagnostics { paths, linters }).await?;
+    let answer = hands.ask_about_code(CodeQuestion::Diagnostics { paths, linters, since: args.since }).await?;
     let status = AnswerStatus::of(&answer);
     let CodeFindings::Diagnostics(mut diagnostics) = answer.findings else { return Err(other_answer()) };
     if let Some(mildest) = args.severity {
         diagnostics.retain(|one| one.severity <= mildest);
     }
-    Ok(Output { count: diagnostics.len(), diagnostics, status })
+    let (mark, fixed) = answer.mark.map(|mark| (mark.name, mark.fixed)).unwrap_or_default();
+    Ok(Output { count: diagnostics.len(), diagnostics, mark, fixed, status })
 }

@@ -20,6 +20,9 @@ use crate::sandbox_profile::{create_private_directory, root_directories};
 /// Bytes of a server's log. A longer one is begun anew.
 const LONGEST_LOG: u64 = 1024 * 1024;
 
+/// Milliseconds in which a server that isn't built in begins to report that it reads the project.
+const USUAL_GRACE_MS: u64 = 500;
+
 /// What answers questions about code in this workspace.
 pub fn language_servers(
     location: &WorkspaceLocation,
@@ -43,7 +46,8 @@ pub fn language_servers(
 /// A configured server. What it doesn't say is as in the built-in one of its name.
 fn server_entry(catalog: &Catalog, name: &str, config: &LspServerConfig) -> ServerEntry {
     let LspServerConfig { command, files, markers, env, settings, options, install, idle_seconds } = config.clone();
-    let mut entry = catalog.server(name).cloned().unwrap_or_default();
+    let unknown = || ServerEntry { grace_ms: USUAL_GRACE_MS, ..ServerEntry::default() };
+    let mut entry = catalog.server(name).cloned().unwrap_or_else(unknown);
     entry.name = name.to_owned();
     entry.command = command;
     if !files.is_empty() {
@@ -84,13 +88,13 @@ impl ServerMachine for WorkspaceMachine {
             std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
         };
         if name.contains('/') {
-            return Some(PathBuf::from(name)).filter(|path| path.is_absolute()).filter(is_program);
+            return Some(PathBuf::from(name)).filter(|path| path.is_absolute()).filter(is_program).map(runnable);
         }
         let path = self.environment.get(&OsString::from("PATH"))?;
         // A program in the workspace is the workspace's own, whatever the search path says.
         let outside = std::env::split_paths(path)
             .filter(|directory| directory.is_absolute() && !directory.starts_with(&self.workspace));
-        outside.map(|directory| directory.join(name)).find(is_program)
+        outside.map(|directory| directory.join(name)).find(is_program).map(runnable)
     }
 
     fn installation(&self, program: &Path) -> Vec<PathBuf> {
@@ -158,6 +162,16 @@ impl ServerMachine for WorkspaceMachine {
             .open(&file);
         // A log that can't be written costs nothing but itself.
         let _ = opened.and_then(|mut file| file.write_all(piece));
+    }
+}
+
+/// The path by which a program is started. Package managers put links to programs into a directory of the person's own, which a
+/// server has no reason to see; a link to another program beside it stays, since such a program goes by its name.
+#[allow(clippy::disallowed_methods, reason = "looks at a program of the user's own, not in a workspace")]
+fn runnable(program: PathBuf) -> PathBuf {
+    match std::fs::canonicalize(&program) {
+        Ok(real) if !program.starts_with("/usr") && real.parent() != program.parent() => real,
+        _ => program,
     }
 }
 

@@ -315,6 +315,7 @@ impl WalkHandle for RootedEntry<'_> {
             changed: time(stat.st_ctime, stat.st_ctime_nsec as i64),
             device: stat.st_dev,
             inode: stat.st_ino,
+            links: stat.st_nlink,
         })
     }
 }

@@ -31,6 +31,7 @@ impl CallHands {
         let source = |edit: &FileEdit| ChangedSource {
             place: edit.place.clone(),
             before: edit.before.as_ref().map(|content| content.bytes.clone()),
+            is_new: edit.before.is_none(),
         };
         self.note(|tally| {
             let room = MOST_CHANGED.saturating_sub(tally.changed_sources.len());
@@ -40,8 +41,12 @@ impl CallHands {
 
     /// Remembers what a command changed. What was there before isn't at hand.
     pub(super) fn note_settled_sources(&self, settled: &SettledChanges) {
-        let paths = settled.paths.iter().filter_map(|line| line.get(1..)).filter(|path| !path.starts_with('/'));
-        let sources = paths.map(|path| ChangedSource { place: WorkspacePath::in_workspace(path.trim()), before: None });
+        let lines = settled.paths.iter().filter_map(|line| Some((line.starts_with('+'), line.get(1..)?.trim())));
+        let sources = lines.filter(|(_, path)| !path.starts_with('/')).map(|(is_new, path)| ChangedSource {
+            place: WorkspacePath::in_workspace(path),
+            before: None,
+            is_new,
+        });
         self.note(|tally| {
             let room = MOST_CHANGED.saturating_sub(tally.changed_sources.len());
             tally.changed_sources.extend(sources.take(room));

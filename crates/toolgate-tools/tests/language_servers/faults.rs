@@ -1,0 +1,146 @@
+//! Servers that are stopped, killed, confused or slow: each is told of, none is waited for without end, and the next question is
+//! answered.
+
+use serde_json::{Value, json};
+use toolgate_testkit::{TestWorkspace, skip, wait_until};
+
+use crate::{payload, project};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_misbehaves_is_told_of_and_ended() {
+    for (script, status) in [
+        ("import sys; sys.stdout.write('garbage ' * 100); sys.exit(3)", "crashed"),
+        (
+            "import sys; sys.stdout.write('Content-Length: nonsense\\r\\n\\r\\n'); sys.stdout.flush(); import time; time.sleep(600)",
+            "crashed",
+        ),
+    ] {
+        let config = format!(
+            "preset = 'full'\n[lsp.servers.bad]\ncommand = ['/usr/bin/python3', '-c', {}]\nfiles = {{ xyz = 'xyz' }}\n",
+            serde_json::to_string(script).unwrap()
+        );
+        let world = TestWorkspace::new(toolgate_tools::all(), &config).confined();
+        world.file("a.xyz", "a\n");
+        let error = world.perform("lsp_symbols", json!({ "path": "a.xyz" })).await.error.unwrap();
+        assert_eq!(error.details.clone().unwrap_or_default()["server_status"], status, "{error:?}");
+    }
+}
+
+/// A workspace whose server is this Python script, with one file for it.
+fn scripted(script: &str, wait_seconds: u64) -> TestWorkspace {
+    let config = format!(
+        "preset = 'full'\nlsp.wait_seconds = {wait_seconds}\n[lsp.servers.scripted]\ncommand = ['/usr/bin/python3', '-c', {}]\nfiles = {{ xyz = 'xyz' }}\n",
+        serde_json::to_string(script).unwrap()
+    );
+    let world = TestWorkspace::new(toolgate_tools::all(), &config).confined();
+    world.file("a.xyz", "a\n");
+    world
+}
+
+/// The beginning of every scripted server: how it reads and sends.
+const PROTOCOL: &str = include_str!("protocol.py");
+
+fn hover() -> Value {
+    json!({ "path": "a.xyz", "line": 1, "symbol": "a" })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn garbage_in_the_middle_ends_the_server_and_the_next_question_starts_it_again() {
+    let script = format!(
+        "{PROTOCOL}\nimport os\nmarker = os.environ['HOME'] + '/asked'\n\
+         for message in messages():\n    \
+         if message.get('method') == 'textDocument/hover' and not os.path.exists(marker):\n        \
+         open(marker, 'w').close()\n        \
+         sys.stdout.buffer.write(b'Content-Length: 12\\r\\n\\r\\nnot json at!!\\r\\n\\r\\nmore garbage\\r\\n\\r\\n' * 10)\n        \
+         sys.stdout.buffer.flush()\n    \
+         elif 'id' in message:\n        answer(message)\n"
+    );
+    let world = scripted(&script, 5);
+    let error = world.perform("lsp_hover", hover()).await.error.unwrap();
+    // What isn't the protocol is passed over as noise, so the answer never comes.
+    assert_eq!(error.details.unwrap()["server_status"], "timeout", "{}", error.message);
+    let answer = payload(world.perform("lsp_hover", hover()).await);
+    assert_eq!((&answer["contents"], &answer["server_status"]), (&json!("an answer"), &json!("ready")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_indexing_is_waited_for_or_told_of() {
+    let progress = |kind: &str, more: &str| {
+        format!(
+            "send({{'jsonrpc': '2.0', 'method': '$/progress', 'params': {{'token': 1, 'value': {{'kind': '{kind}'{more}}}}}}})"
+        )
+    };
+    let begin = progress("begin", ", 'title': 'Indexing', 'percentage': 7");
+    let script = |ends: &str| {
+        format!(
+            "{PROTOCOL}\nimport time\nready = False\nfor message in messages():\n    \
+             if message.get('method') == 'initialized':\n        {begin}\n    \
+             elif message.get('method') == 'textDocument/didOpen':\n        {ends}\n    \
+             elif message.get('method') == 'textDocument/hover':\n        answer(message, empty=not ready)\n    \
+             elif 'id' in message:\n        answer(message)\n"
+        )
+    };
+    let world = scripted(&script("pass"), 1);
+    let error = world.perform("lsp_hover", hover()).await.error.unwrap();
+    let details = error.details.unwrap();
+    assert_eq!(details["server_status"], "indexing", "{}", error.message);
+    assert!(details["progress"].as_str().unwrap().contains("Indexing, 7 %"), "{details}");
+    let end = progress("end", "");
+    let world = scripted(&script(&format!("time.sleep(1); ready = True; {end}")), 60);
+    let answer = payload(world.perform("lsp_hover", hover()).await);
+    assert_eq!((&answer["contents"], &answer["server_status"]), (&json!("an answer"), &json!("ready")));
+}
+
+/// The processes of the server of this workspace.
+fn server_processes(world: &TestWorkspace) -> Vec<i32> {
+    let is_here = |pid: &i32| std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|path| path == world.path());
+    toolgate_testkit::processes_with("ty\0server").into_iter().filter(is_here).collect()
+}
+
+fn signal(name: &str, pids: &[i32]) {
+    let pids = pids.iter().map(i32::to_string);
+    assert!(std::process::Command::new("kill").arg(name).args(pids).status().unwrap().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_server_is_started_again() {
+    let Some((world, project)) = project("ty") else { return };
+    let target = json!({ "path": project.program_file.0, "symbol": "greet", "line": 1 });
+    let before = payload(world.perform("lsp_references", target.clone()).await);
+    let pids = server_processes(&world);
+    if pids.is_empty() {
+        return skip("no-process-list", "the processes of the sandbox can't be seen");
+    }
+    signal("-KILL", &pids);
+    wait_until("it is gone", || server_processes(&world).iter().all(|pid| !pids.contains(pid)));
+    world.file("more.py", "from library import greet\ngreet('x')\n");
+    let after = world.perform("lsp_references", target.clone()).await;
+    let after = match after.error {
+        // It may be noticed only by the question that it dies of; the next one is answered.
+        Some(error) => {
+            assert_eq!(error.details.unwrap()["server_status"], "crashed", "{}", error.message);
+            payload(world.perform("lsp_references", target).await)
+        }
+        None => payload(after),
+    };
+    assert_eq!(after["total"].as_u64(), before["total"].as_u64().map(|total| total + 2), "{after}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_server_is_given_up_and_the_next_question_is_answered() {
+    let Some((world, project)) = project("ty") else { return };
+    let config = std::fs::read_to_string(world.location().config.user.as_path()).unwrap();
+    let world =
+        world.reopened("run_impatient", toolgate_tools::all(), &format!("lsp.wait_seconds = 1\n{config}")).confined();
+    let target = json!({ "path": project.program_file.0, "symbol": "greet", "line": 1 });
+    let before = payload(world.perform("lsp_references", target.clone()).await);
+    let pids = server_processes(&world);
+    if pids.is_empty() {
+        return skip("no-process-list", "the processes of the sandbox can't be seen");
+    }
+    signal("-STOP", &pids);
+    let error = world.perform("lsp_references", target.clone()).await.error.unwrap();
+    assert_eq!(error.details.unwrap()["server_status"], "timeout", "{}", error.message);
+    wait_until("the stopped server is gone", || server_processes(&world).iter().all(|pid| !pids.contains(pid)));
+    assert_eq!(payload(world.perform("lsp_references", target).await), before);
+}

@@ -1,0 +1,28 @@
+//! `cargo xtask lsp`: breaks and fixes files many times with each real language server, by a tool, by a command, with git and from
+//! outside, and asks after each, where the ordinary tests do so a few times. One stale answer is a failure.
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::command_line::CommandLine;
+use crate::setup;
+
+#[derive(Args)]
+pub(crate) struct LspOptions {
+    /// How often each file is broken and fixed
+    #[arg(long, default_value_t = 200)]
+    rounds: usize,
+    /// Only this server, such as `rust_analyzer`; without it, all of them
+    #[arg(long, value_name = "NAME")]
+    server: Option<String>,
+}
+
+pub(crate) fn run(options: &LspOptions) -> Result<()> {
+    setup::install_language_servers()?;
+    let names =
+        ["freshness", "every_tool"].map(|part| format!("{part}::{}", options.server.as_deref().unwrap_or_default()));
+    CommandLine::new(TEST).environment("TOOLGATE_LSP_ROUNDS", &options.rounds.to_string()).words(names).run()
+}
+
+/// The test that reads this variable. One server at a time: side by side, they would wait for one another.
+const TEST: &str = "cargo test --locked --workspace --test language_servers -- --nocapture --test-threads 1";
