@@ -54,8 +54,10 @@ pub struct LaunchSpec {
     pub unsandboxed: bool,
     /// Whether it has no caches of package managers: what commands put there would run with its secrets.
     pub without_caches: bool,
-    /// Bytes of memory that it may use, if that is less than others may.
+    /// Bytes of memory that each of its processes may use, if that is less than others may.
     pub memory_bytes: Option<u64>,
+    /// Bytes of memory that it and everything that it starts may use together. Where no cgroup can limit that, each process may use so many.
+    pub memory_together: Option<u64>,
 }
 
 impl LaunchSpec {
@@ -81,6 +83,7 @@ impl LaunchSpec {
             unsandboxed: false,
             without_caches: false,
             memory_bytes: None,
+            memory_together: None,
         }
     }
 

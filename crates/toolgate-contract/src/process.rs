@@ -44,6 +44,10 @@ pub trait ChildProcess: Send + Sync {
     fn refused_changes(&self, errors: &str) -> Vec<String>;
     /// What it changed, where that was staged. Ask when it has ended; once.
     fn staged(&self) -> Option<Box<dyn StagedChanges>>;
+    /// Whether the kernel killed a process of it because all of them together used more memory than they may.
+    fn ran_out_of_memory(&self) -> bool {
+        false
+    }
     /// Lets go of what only a running command needs, and of staged changes that nobody took. It has ended.
     fn release(&self);
 }

@@ -2,6 +2,7 @@
 //! can touch and how long it lives is decided by the gate.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -21,8 +22,31 @@ pub trait ToolServer: Send + Sync {
     fn hosts(&self) -> &[String];
     /// Seconds without a call after which it is stopped.
     fn idle_seconds(&self) -> u64;
-    /// Begins to speak to the server.
-    fn connect(&self, channel: ServerChannel) -> BoxFuture<'_, Result<Arc<dyn ServerConnection>, ToolError>>;
+    /// Begins to speak to the server. What it lists from then on is told to the listener.
+    fn connect(
+        &self,
+        channel: ServerChannel,
+        listener: Arc<dyn ServerListener>,
+    ) -> BoxFuture<'_, Result<Arc<dyn ServerConnection>, ToolError>>;
+}
+
+/// Hears what a running server lists.
+pub trait ServerListener: Send + Sync {
+    /// The server lists other tools than before: the hash of each definition, by the name that the server has for the tool.
+    fn tools_listed(&self, server: &str, definitions: &BTreeMap<String, String>);
+    /// The server says that its resources have changed.
+    fn resources_changed(&self, server: &str);
+}
+
+/// The approved definition of a server's tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ApprovedDefinition<'a> {
+    /// The server.
+    pub server: &'a str,
+    /// The tool as the server calls it.
+    pub tool: &'a str,
+    /// The hash of the definition.
+    pub hash: &'a str,
 }
 
 /// Where a server is.

@@ -172,6 +172,10 @@ mod tests {
             let answer = answer.unwrap_or(QuestionAnswer { answer: "none".into(), choice: None, by: "ada".into() });
             Box::pin(async { Ok(QuestionOutcome::Answered(answer)) })
         }
+
+        fn sample<'a>(&'a self, _: &'a str, _: Value) -> BoxFuture<'a, Result<Option<Value>, ToolError>> {
+            Box::pin(async { Ok(None) })
+        }
     }
 
     fn asked(params: Value, answers: &[&'static str]) -> (Value, Vec<String>) {

@@ -16,6 +16,7 @@ mod links;
 mod oauth;
 mod remote_server;
 mod resource_tools;
+mod sampling;
 mod server;
 mod server_tool;
 mod tool_name;
@@ -34,6 +35,6 @@ pub use oauth::{
 };
 pub use remote_server::{RemoteOptions, RemoteServer};
 pub use resource_tools::{ListResources, ReadResource, ServerIdentities};
-pub use server::{ConfiguredServer, ServerOptions};
+pub use server::{ConfiguredServer, InstalledFiles, ServerOptions};
 pub use server_tool::ServerTool;
 pub use tool_name::tool_name;

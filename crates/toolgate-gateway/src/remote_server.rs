@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_contract::{
-    BoxFuture, RootAccess, ServerChannel, ServerConnection, ServerLocation, ToolError, ToolServer,
+    BoxFuture, RootAccess, ServerChannel, ServerConnection, ServerListener, ServerLocation, ToolError, ToolServer,
 };
 
 use crate::connection::{Connection, HttpChannel, ProtocolChoice, ServerFacts};
@@ -28,6 +28,8 @@ pub struct RemoteOptions {
     pub timeout: Duration,
     /// Seconds without a call after which the connection is closed.
     pub idle_seconds: u64,
+    /// Whether it may use the model of whoever calls it.
+    pub may_sample: bool,
 }
 
 /// A server elsewhere.
@@ -65,17 +67,22 @@ impl ToolServer for RemoteServer {
         self.options.idle_seconds
     }
 
-    fn connect(&self, channel: ServerChannel) -> BoxFuture<'_, Result<Arc<dyn ServerConnection>, ToolError>> {
+    fn connect(
+        &self,
+        channel: ServerChannel,
+        listener: Arc<dyn ServerListener>,
+    ) -> BoxFuture<'_, Result<Arc<dyn ServerConnection>, ToolError>> {
         Box::pin(async move {
             let ServerChannel::Remote(web, egress) = channel else {
                 return Err(ToolError::internal("A server elsewhere isn't started as a program."));
             };
-            let RemoteOptions { name, url, bearer, tokens, protocol, timeout, .. } = &self.options;
+            let RemoteOptions { name, url, bearer, tokens, protocol, timeout, may_sample, .. } = &self.options;
             let authorization = match bearer {
                 Some(token) => Authorization::Fixed(token.clone()),
                 None => Authorization::Login(Arc::clone(tokens)),
             };
-            let facts = ServerFacts { name, root: None, protocol: *protocol, timeout: *timeout };
+            let (protocol, timeout, may_sample) = (*protocol, *timeout, *may_sample);
+            let facts = ServerFacts { name, root: None, protocol, timeout, may_sample, listener };
             let connection = Connection::to_address(&facts, HttpChannel::new(url, web, egress, authorization)).await?;
             Ok(Arc::new(connection) as Arc<dyn ServerConnection>)
         })

@@ -6,15 +6,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use toolgate_contract::{
-    BoxFuture, LaunchSpec, RootAccess, ServerChannel, ServerConnection, ServerLocation, StartDirectory, Streams,
-    ToolError, ToolServer, quoted,
+    BoxFuture, LaunchSpec, RootAccess, ServerChannel, ServerConnection, ServerListener, ServerLocation, StartDirectory,
+    Streams, ToolError, ToolServer, quoted,
 };
 
 use crate::connection::{Connection, ProtocolChoice, ServerFacts};
 
+/// Says what a program is started from: its package, and a hash of its files.
+pub type InstalledFiles = Arc<dyn Fn() -> Option<Value> + Send + Sync>;
+
 /// What configuration says of a server.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ServerOptions {
     /// Its name.
     pub name: String,
@@ -40,6 +44,12 @@ pub struct ServerOptions {
     pub timeout: Duration,
     /// Seconds without a call after which it is stopped.
     pub idle_seconds: u64,
+    /// Bytes of memory that it and all that it starts may use together.
+    pub memory_bytes: u64,
+    /// Whether it may use the model of whoever calls it.
+    pub may_sample: bool,
+    /// What it is started from. A part of who it is, which a person approves.
+    pub installed: InstalledFiles,
 }
 
 /// A server that is started as a program and spoken to over its standard streams.
@@ -77,6 +87,7 @@ impl ToolServer for ConfiguredServer {
             without_caches: true,
             writable: vec![home.clone()],
             read_only: roots.clone(),
+            memory_together: Some(self.options.memory_bytes),
             ..LaunchSpec::program(program)
         })))
     }
@@ -93,14 +104,19 @@ impl ToolServer for ConfiguredServer {
         self.options.idle_seconds
     }
 
-    fn connect(&self, channel: ServerChannel) -> BoxFuture<'_, Result<Arc<dyn ServerConnection>, ToolError>> {
+    fn connect(
+        &self,
+        channel: ServerChannel,
+        listener: Arc<dyn ServerListener>,
+    ) -> BoxFuture<'_, Result<Arc<dyn ServerConnection>, ToolError>> {
         Box::pin(async move {
             let ServerChannel::Program(child) = channel else {
                 return Err(ToolError::internal("A server that is a program isn't reached over HTTP."));
             };
-            let ServerOptions { name, directory, protocol, timeout, .. } = &self.options;
-            let facts = ServerFacts { name, root: Some(directory), protocol: *protocol, timeout: *timeout };
-            let connection = Connection::to_program(&facts, child).await?;
+            let ServerOptions { name, directory, protocol, timeout, may_sample, .. } = &self.options;
+            let (root, may_sample) = (Some(directory.as_path()), *may_sample);
+            let facts = ServerFacts { name, root, protocol: *protocol, timeout: *timeout, may_sample, listener };
+            let connection = Connection::to_program(&facts, child, (self.options.installed)()).await?;
             Ok(Arc::new(connection) as Arc<dyn ServerConnection>)
         })
     }

@@ -8,9 +8,9 @@ use semver::Version;
 use serde::Serialize;
 use serde_json::Value;
 use toolgate_contract::{
-    AnyTool, ArgumentFormat, BoxFuture, Declaration, Effect, EffectBindings, Hands, Permission, PreparedCall, Preview,
-    ResultForm, Risk, RootAccess, ServerCall, SettledChanges, SideEffect, ToolError, VersionAdapter, payload_schema,
-    sha256,
+    AnyTool, ApprovedDefinition, ArgumentFormat, BoxFuture, Declaration, Effect, EffectBindings, Hands, Permission,
+    PreparedCall, Preview, ResultForm, Risk, RootAccess, ServerCall, SettledChanges, SideEffect, ToolError,
+    VersionAdapter, payload_schema, sha256,
 };
 
 use crate::connection::server_hash;
@@ -133,6 +133,10 @@ impl AnyTool for ServerTool {
 
     fn adapters(&self) -> &[VersionAdapter] {
         &[]
+    }
+
+    fn approved_definition(&self) -> Option<ApprovedDefinition<'_>> {
+        Some(ApprovedDefinition { server: &self.server, tool: &self.tool, hash: &self.definition })
     }
 
     fn longest(&self) -> Option<Duration> {

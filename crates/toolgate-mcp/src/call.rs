@@ -16,15 +16,22 @@ use crate::mcp_session::McpSession;
 use crate::methods::{RequestContext, text};
 use crate::request_state::{StateBinding, digest};
 use crate::suspended_calls::{ANSWER_TIMEOUT, InFlightCall};
-use crate::tool_result::{result, shown_result};
+use crate::tool_result::{checked_result, result, shown_result};
 use crate::tools::{JUSTIFICATION, REQUESTED};
 
 /// A client that sent a progress token hears of its call at least this often.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
+/// The key in `_meta` of a call that is to be judged and not made.
+const CHECK: &str = "toolgate/check";
+
 /// Answers `tools/call`.
 pub(crate) async fn call(context: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
     let mcp_session = context.client.mcp_session()?;
+    if context.params.get("_meta").and_then(|meta| meta.get(CHECK)).is_some_and(|check| *check == true) {
+        context.client.roots.apply(context, &mcp_session.session).await;
+        return check(context, &mcp_session);
+    }
     let state = match context.params.get("requestState") {
         Some(state) if context.profile.is_stateless() => Some(verified_state(context, &mcp_session, state)?),
         _ => None,
@@ -38,12 +45,37 @@ pub(crate) async fn call(context: &RequestContext<'_>) -> Result<Value, JsonRpcE
     wait_for_reply(context, &mcp_session, running).await
 }
 
+/// What would become of a call. The client asks this for itself: no model fills `_meta`.
+fn check(context: &RequestContext<'_>, mcp_session: &McpSession) -> Result<Value, JsonRpcError> {
+    let (call, dialects) = read_call(context)?;
+    let checked = dialects.check(call, &context.client.server.workspace.gate, &mcp_session.session);
+    Ok(checked_result(&checked, context.profile))
+}
+
 /// Begins a call.
 fn begin(
     context: &RequestContext<'_>,
     mcp_session: &Arc<McpSession>,
     state: Option<Value>,
 ) -> Result<InFlightCall, JsonRpcError> {
+    let client = context.client;
+    let (call, dialects) = read_call(context)?;
+    let (call_context, input_requests) =
+        CallContext::new(context.profile.clone(), context.params, state, Arc::clone(context.sink));
+    let (id, cancel) = (call.tool_call_id.clone(), client.stop.child_token());
+    let registered = client.principal_session.as_ref().map(|principal| principal.calls.register(&id, &cancel));
+    let registered = registered.transpose().map_err(|error| JsonRpcError::busy(error.to_string()))?;
+    let making = MadeCall { call, dialects, cancel: cancel.clone() };
+    let end = perform(Arc::clone(client), Arc::clone(mcp_session), making, Arc::clone(&call_context));
+    let end = Box::pin(async move {
+        let _registered = registered;
+        end.await
+    });
+    Ok(InFlightCall { id, end, input_requests, context: call_context, cancel })
+}
+
+/// The call of a request, and the dialects that it is in.
+fn read_call(context: &RequestContext<'_>) -> Result<(Call, Arc<DialectSession>), JsonRpcError> {
     let client = context.client;
     let name = text(context.params, "name")?;
     let mut args = match context.params.get("arguments") {
@@ -59,18 +91,7 @@ fn begin(
         tool.filter(|_| dialects.names().is_none()).and_then(|tool| take_justification(&mut args, tool));
     let mut call = Call::new(name, args, workspace.clock.as_ref());
     (call.requested_permissions, call.justification) = (requested, justification);
-    let (call_context, input_requests) =
-        CallContext::new(context.profile.clone(), context.params, state, Arc::clone(context.sink));
-    let (id, cancel) = (call.tool_call_id.clone(), client.stop.child_token());
-    let registered = client.principal_session.as_ref().map(|principal| principal.calls.register(&id, &cancel));
-    let registered = registered.transpose().map_err(|error| JsonRpcError::busy(error.to_string()))?;
-    let making = MadeCall { call, dialects, cancel: cancel.clone() };
-    let end = perform(Arc::clone(client), Arc::clone(mcp_session), making, Arc::clone(&call_context));
-    let end = Box::pin(async move {
-        let _registered = registered;
-        end.await
-    });
-    Ok(InFlightCall { id, end, input_requests, context: call_context, cancel })
+    Ok((call, dialects))
 }
 
 /// Takes the requested rights out of the arguments, unless the tool itself has an argument of that name.
@@ -168,8 +189,12 @@ fn ended(
     if let Some(shown) = shown {
         return Ok(shown_result(&shown, &reply, artifacts, redactor));
     }
-    let (name, mut tools) = (context.params.get("name"), context.client.server.workspace.gate.declarations());
-    let form = tools.find(|tool| name.is_some_and(|name| name == tool.name.as_str())).map(|tool| tool.result_form);
+    let gate = &context.client.server.workspace.gate;
+    let name = context.params.get("name").and_then(Value::as_str).unwrap_or_default();
+    // In a dialect, a tool of another server may have the client's name for it.
+    let native = context.client.dialect_session(&context.profile.client).server_tool(name, gate);
+    let name = native.as_deref().unwrap_or(name);
+    let form = gate.declarations().find(|tool| tool.name == name).map(|tool| tool.result_form);
     Ok(result(&reply, form.unwrap_or_default(), context.profile, artifacts, redactor))
 }
 
@@ -185,7 +210,7 @@ fn suspend(
     // Somebody else may answer meanwhile (the approval queue); then the call goes on by itself.
     let task = tokio::spawn(running.end);
     running.end = Box::pin(async move { task.await.ok().flatten() });
-    let (name, question) = (asked.name, json!({ "method": "elicitation/create", "params": asked.params }));
+    let (name, question) = (asked.name, json!({ "method": asked.method, "params": asked.params }));
     if !context.client.suspended_calls.keep(id.clone(), running, asked, clock.now()) {
         return Err(JsonRpcError::internal("Too many calls wait for an answer. Answer those first."));
     }

@@ -15,7 +15,9 @@ use crate::protocol_version::ClientProfile;
 pub(crate) struct InputRequest {
     /// Its name among the inputs that the result asks for.
     pub(crate) name: &'static str,
-    /// The question, as the params of `elicitation/create`.
+    /// What is asked for: `elicitation/create` or `sampling/createMessage`.
+    pub(crate) method: &'static str,
+    /// The params of that method.
     pub(crate) params: Value,
     /// Takes the answer.
     pub(crate) answer: oneshot::Sender<Value>,
@@ -86,10 +88,15 @@ impl CallContext {
     }
 
     /// Puts a question into the call's result. The answer comes with the client's next request, if there is one.
-    pub(crate) fn request_input(&self, name: &'static str, params: Value) -> oneshot::Receiver<Value> {
+    pub(crate) fn request_input(
+        &self,
+        name: &'static str,
+        method: &'static str,
+        params: Value,
+    ) -> oneshot::Receiver<Value> {
         let (answer, answered) = oneshot::channel();
         // If nobody takes questions any longer, the sender is dropped and the receiver reports that.
-        let _ = self.input_requests.send(InputRequest { name, params, answer });
+        let _ = self.input_requests.send(InputRequest { name, method, params, answer });
         answered
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use crate::call_context::CallContext;
 use crate::client::Client;
 use crate::suspended_calls::ANSWER_TIMEOUT;
 
@@ -27,16 +28,37 @@ impl Elicitor {
             return None;
         }
         let params = form(call_context.profile.is_stateless());
-        let answered = async {
-            match call_context.profile.is_stateless() {
-                true => call_context.request_input(name, params).await.ok(),
-                false => client.ask(&call_context.sink(), "elicitation/create", params).await?.ok(),
-            }
-        };
-        let timeout = Duration::try_from(ANSWER_TIMEOUT).unwrap_or_default();
-        let answer = tokio::time::timeout(timeout, answered).await.ok().flatten()?;
+        let answer = request(&client, &call_context, name, "elicitation/create", params).await?;
         Some((answer, format!("person at {}", name_of(&call_context.profile.client))))
     }
+
+    /// Asks the client for something that its model writes; none when the client doesn't offer that.
+    pub(crate) async fn sampled(&self, call: &str, params: Value) -> Option<Value> {
+        let client = self.0.upgrade()?;
+        let call_context = client.call_context(call)?;
+        if !call_context.profile.can("sampling") {
+            return None;
+        }
+        request(&client, &call_context, "sample", "sampling/createMessage", params).await
+    }
+}
+
+/// Asks the client, and waits for its answer: by a request, or, without a handshake, as part of the call's result.
+async fn request(
+    client: &Client,
+    call_context: &CallContext,
+    name: &'static str,
+    method: &'static str,
+    params: Value,
+) -> Option<Value> {
+    let answered = async {
+        match call_context.profile.is_stateless() {
+            true => call_context.request_input(name, method, params).await.ok(),
+            false => client.ask(&call_context.sink(), method, params).await?.ok(),
+        }
+    };
+    let timeout = Duration::try_from(ANSWER_TIMEOUT).unwrap_or_default();
+    tokio::time::timeout(timeout, answered).await.ok().flatten()
 }
 
 fn name_of(client: &str) -> String {

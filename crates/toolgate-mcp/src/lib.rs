@@ -28,6 +28,7 @@ mod request_state;
 mod resources;
 mod roots;
 mod server;
+mod server_lists;
 mod shared_input;
 mod stdio;
 mod subscriptions;

@@ -24,6 +24,10 @@ impl QuestionAnswerer for Elicitor {
             }
         })
     }
+
+    fn sample<'a>(&'a self, call: &'a str, request: &'a Value) -> BoxFuture<'a, Option<Value>> {
+        Box::pin(self.sampled(call, request.clone()))
+    }
 }
 
 fn form(question: &Question, is_stateless: bool) -> Value {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Once};
 
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -66,6 +66,8 @@ pub enum ListKind {
     Tools,
     /// `prompts/list`.
     Prompts,
+    /// `resources/list`, and what other servers have to read.
+    Resources,
 }
 
 /// Announces that a list changed, to all clients or to one.
@@ -92,6 +94,8 @@ pub struct McpServer {
     pub(crate) client_count: AtomicU64,
     pub(crate) stop: CancellationToken,
     pub(crate) extension: Option<Arc<dyn ServerExtension>>,
+    /// Set when the first client has come.
+    pub(crate) follows_servers: Once,
 }
 
 impl McpServer {
@@ -123,6 +127,7 @@ impl McpServer {
             client_count: AtomicU64::new(0),
             stop: CancellationToken::new(),
             extension,
+            follows_servers: Once::new(),
         }))
     }
 
@@ -164,7 +169,7 @@ impl McpServer {
     pub(crate) fn capabilities(&self, profile: &ClientProfile) -> Value {
         let mut can = json!({
             "tools": { "listChanged": true },
-            "resources": {},
+            "resources": { "listChanged": true },
         });
         if !profile.is_stateless() {
             can["logging"] = json!({});

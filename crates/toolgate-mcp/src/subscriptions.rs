@@ -11,6 +11,7 @@ use crate::json_rpc_error::JsonRpcError;
 use crate::methods::RequestContext;
 use crate::protocol_version::SUBSCRIPTION;
 use crate::server::ListKind;
+use crate::server_lists;
 
 impl ListKind {
     /// The notification of a change, and the name by which clients subscribe to it.
@@ -18,6 +19,7 @@ impl ListKind {
         match self {
             Self::Tools => ("notifications/tools/list_changed", "toolsListChanged"),
             Self::Prompts => ("notifications/prompts/list_changed", "promptsListChanged"),
+            Self::Resources => ("notifications/resources/list_changed", "resourcesListChanged"),
         }
     }
 }
@@ -26,7 +28,7 @@ impl ListKind {
 pub(crate) async fn listen(context: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
     let wanted = context.params.get("notifications").cloned().unwrap_or_default();
     let wants = |changed: ListKind| wanted.get(changed.names().1) == Some(&Value::Bool(true));
-    let accepted: serde_json::Map<String, Value> = [ListKind::Tools, ListKind::Prompts]
+    let accepted: serde_json::Map<String, Value> = [ListKind::Tools, ListKind::Prompts, ListKind::Resources]
         .into_iter()
         .filter(|&changed| wants(changed))
         .map(|changed| (changed.names().1.to_owned(), true.into()))
@@ -51,6 +53,7 @@ pub(crate) async fn listen(context: &RequestContext<'_>) -> Result<Value, JsonRp
 
 /// Forwards changes to a client with a handshake, which has no `subscriptions/listen`.
 pub(crate) fn forward(client: &Arc<Client>) {
+    client.server.follows_servers.call_once(|| server_lists::follow(&client.server));
     let mut changes = client.server.changes.subscribe();
     let (stop, client) = (client.stop.clone(), Arc::downgrade(client));
     tokio::spawn(async move {

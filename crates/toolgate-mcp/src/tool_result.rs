@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use toolgate_contract::{ArtifactRef, Artifacts, Reply, ResultForm, ToolError, counted};
 use toolgate_dialects::ShownResult;
 use toolgate_redact::Redactor;
+use toolgate_workspace::CallCheck;
 
 use crate::json_rpc::written;
 use crate::protocol_version::ClientProfile;
@@ -57,6 +58,16 @@ pub(crate) fn result(
     content.extend(notes(reply).into_iter().map(text));
     result["content"] = content.into();
     result["_meta"] = meta;
+    result
+}
+
+/// What would become of a call, as the result of `tools/call`.
+pub(crate) fn checked_result(checked: &CallCheck, profile: &ClientProfile) -> Value {
+    let checked = json!(checked);
+    let mut result = json!({ "content": [text(written(&checked))] });
+    if profile.is_structured() {
+        result["structuredContent"] = checked;
+    }
     result
 }
 

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
-use toolgate_contract::{AnyTool, ArgumentFormat, Call, Declaration, ErrorCode, PreparedCall, Right, ToolError};
+use toolgate_contract::{
+    AnyTool, ApprovedDefinition, ArgumentFormat, Call, Declaration, ErrorCode, PreparedCall, Right, ToolError,
+};
 
 use crate::nearest::nearest;
 use crate::{tool_version, validate};
@@ -32,7 +34,7 @@ pub enum RegistryError {
 }
 
 /// All tools, by name.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Registry {
     tools: BTreeMap<String, Arc<RegisteredTool>>,
 }
@@ -77,6 +79,16 @@ impl Registry {
     /// Compiles every schema now, and reports an invalid one: for tools from other sources.
     pub fn check(&self) -> Result<(), RegistryError> {
         self.tools.values().try_for_each(|registered| registered.validator().map(drop).map_err(Clone::clone))
+    }
+
+    /// Removes the tools of these names.
+    pub fn remove<'a>(&mut self, names: impl IntoIterator<Item = &'a String>) {
+        names.into_iter().for_each(|name| drop(self.tools.remove(name)));
+    }
+
+    /// The approved definitions of other servers' tools, each with the tool's name here.
+    pub(crate) fn approved_definitions(&self) -> impl Iterator<Item = (&str, ApprovedDefinition<'_>)> {
+        self.tools.iter().filter_map(|(name, registered)| Some((name.as_str(), registered.tool.approved_definition()?)))
     }
 
     /// The declarations of all tools, sorted by name.

@@ -16,7 +16,7 @@ pub struct McpClient {
     next_id: u64,
     /// What is answered to `roots/list`.
     pub roots: Vec<String>,
-    /// What is answered to each elicitation, in order.
+    /// What is answered to each elicitation, and to each request for a sample of its model, in order.
     pub answers: Vec<Value>,
     /// Every message that was no answer to a request.
     pub heard: Vec<Value>,
@@ -136,7 +136,9 @@ impl McpClient {
                 let roots: Vec<Value> = self.roots.iter().map(|uri| json!({ "uri": uri })).collect();
                 Some(json!({ "roots": roots }))
             }
-            Some("elicitation/create") if !self.answers.is_empty() => Some(self.answers.remove(0)),
+            Some("elicitation/create" | "sampling/createMessage") if !self.answers.is_empty() => {
+                Some(self.answers.remove(0))
+            }
             _ => None,
         };
         if let Some(result) = result {

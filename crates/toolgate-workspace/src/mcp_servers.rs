@@ -1,21 +1,22 @@
 //! Other MCP servers of a workspace: from configuration and what a person approved to servers and tools. One that can't be used
 //! costs itself, and a warning.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use parking_lot::Mutex;
 use serde_json::json;
 use toolgate_config::{McpServerConfig, SecretSource, ServerDirectory, ServerProtocol, Settings};
 use toolgate_contract::{Declaration, EffectBindings, Permission, ToolError, ToolServer, erase, sha256};
 use toolgate_gateway::{
-    ConfiguredServer, Definition, FindTools, ListResources, ProtocolChoice, ReadResource, RemoteOptions, RemoteServer,
-    ServerDefinitions, ServerIdentities, ServerOptions, ServerTool, TokenStore, UseTool,
+    ConfiguredServer, Definition, FindTools, InstalledFiles, ListResources, ProtocolChoice, ReadResource,
+    RemoteOptions, RemoteServer, ServerDefinitions, ServerIdentities, ServerOptions, ServerTool, TokenStore, UseTool,
 };
 use toolgate_journal::PinStore;
-use toolgate_runtime::{Registry, ToolServers};
+use toolgate_runtime::{Gate, Registry, ToolServers};
 use toolgate_sandbox::process::Profile;
 
 use crate::configured_tools::effect_bindings;
@@ -23,10 +24,104 @@ use crate::error::WorkspaceError;
 use crate::location::WorkspaceLocation;
 use crate::options::{WarningSink, WorkspaceOptions};
 use crate::sandbox_profile::create_private_directory;
+use crate::server_files;
 
 /// Seconds that a call of a server's tool may take, and after which an idle server is stopped.
 const USUAL_TIMEOUT_SECONDS: u64 = 120;
 const USUAL_IDLE_SECONDS: u64 = 600;
+
+/// Memory that a server may use.
+const USUAL_MEMORY_BYTES: u64 = 4 << 30;
+
+/// What a person approved of servers, as a running program last read it.
+#[derive(Default)]
+pub(crate) struct ApprovedTools {
+    /// What was approved, by the server's name.
+    definitions: BTreeMap<String, ServerDefinitions>,
+    /// The names of the tools that came of it.
+    names: Vec<String>,
+}
+
+/// Finds out whether a person approved something else meanwhile.
+pub(crate) struct ApprovalWatch {
+    location: WorkspaceLocation,
+    warn: WarningSink,
+    approved: Mutex<ApprovedTools>,
+    /// When the directory of approvals last changed, as far as it was read.
+    read_at: Mutex<Option<SystemTime>>,
+}
+
+impl ApprovalWatch {
+    pub(crate) fn new(location: &WorkspaceLocation, warn: &WarningSink, approved: ApprovedTools) -> Self {
+        let (location, warn) = (location.clone(), Arc::clone(warn));
+        let read_at = Mutex::new(changed_at(&location));
+        Self { location, warn, approved: Mutex::new(approved), read_at }
+    }
+
+    /// Reads again what is approved, and changes the tools of the gate accordingly. Returns whether they changed.
+    pub(crate) fn refresh(&self, gate: &Gate) -> Result<bool, WorkspaceError> {
+        let mut read_at = self.read_at.lock();
+        let now = changed_at(&self.location);
+        if gate.settings().mcp_servers.is_empty() || *read_at == now {
+            return Ok(false);
+        }
+        *read_at = now;
+        let mut approved = self.approved.lock();
+        let servers = &gate.settings().mcp_servers;
+        let mut definitions = approved_definitions(&self.location, servers)?;
+        definitions.retain(|name, _| gate.has_server(name));
+        if definitions == approved.definitions {
+            return Ok(false);
+        }
+        let mut added = Ok(Vec::new());
+        gate.change_tools(|registry| {
+            registry.remove(&approved.names);
+            added = add_approved(servers, &definitions, registry, &self.warn);
+        });
+        *approved = ApprovedTools { definitions, names: added? };
+        Ok(true)
+    }
+}
+
+/// When something was last approved, or an approval was removed.
+#[allow(clippy::disallowed_methods, reason = "a directory of the user's own, not in a workspace")]
+fn changed_at(location: &WorkspaceLocation) -> Option<SystemTime> {
+    std::fs::metadata(location.config.mcp_pins()).and_then(|about| about.modified()).ok()
+}
+
+/// What is approved of the servers that configuration names.
+fn approved_definitions(
+    location: &WorkspaceLocation,
+    servers: &BTreeMap<String, McpServerConfig>,
+) -> Result<BTreeMap<String, ServerDefinitions>, WorkspaceError> {
+    let pins = location.mcp_pins()?;
+    let mut approved = BTreeMap::new();
+    for (name, config) in servers {
+        if let Some(definitions) = pins.load::<ServerDefinitions>(&pin_name(name, config))? {
+            approved.insert(name.clone(), definitions);
+        }
+    }
+    Ok(approved)
+}
+
+/// Adds the approved tools of all servers, and returns the names of what was added.
+fn add_approved(
+    servers: &BTreeMap<String, McpServerConfig>,
+    approved: &BTreeMap<String, ServerDefinitions>,
+    registry: &mut Registry,
+    warn: &WarningSink,
+) -> Result<Vec<String>, WorkspaceError> {
+    let before: HashSet<String> = registry.declarations().map(|tool| tool.name.clone()).collect();
+    let owners = NameOwners::of(registry, approved.iter().map(|(name, definitions)| (name.as_str(), definitions)));
+    let mut identities = BTreeMap::new();
+    for (name, definitions) in approved {
+        let Some(config) = servers.get(name) else { continue };
+        add_tools(name, config, definitions, &owners, registry, warn);
+        identities.insert(name.clone(), sha256(identity(config)));
+    }
+    add_finders(registry, Arc::new(identities))?;
+    Ok(registry.declarations().map(|tool| tool.name.clone()).filter(|name| !before.contains(name)).collect())
+}
 
 /// The servers that configuration names, with the approved tools of each added to the registry.
 pub(crate) fn add_mcp_servers(
@@ -34,31 +129,21 @@ pub(crate) fn add_mcp_servers(
     settings: &Settings,
     options: &WorkspaceOptions,
     registry: &mut Registry,
-) -> Result<ToolServers, WorkspaceError> {
+) -> Result<(ToolServers, ApprovedTools), WorkspaceError> {
     if settings.mcp_servers.is_empty() {
-        return Ok(ToolServers::new());
+        return Ok(Default::default());
     }
-    let pins = location.mcp_pins()?;
-    let (mut servers, mut approved) = (ToolServers::new(), Vec::new());
+    let mut servers = ToolServers::new();
     for (name, config) in &settings.mcp_servers {
         match tool_server(location, name, config, &options.environment) {
             Ok(server) => drop(servers.insert(name.clone(), server)),
-            Err(why) => {
-                (options.warn)(&format!("The MCP server `{name}` is left out. {why}"));
-                continue;
-            }
-        }
-        if let Some(definitions) = pins.load::<ServerDefinitions>(&pin_name(name, config))? {
-            approved.push((name, config, definitions));
+            Err(why) => (options.warn)(&format!("The MCP server `{name}` is left out. {why}")),
         }
     }
-    let owners = NameOwners::of(registry, approved.iter().map(|(name, _, definitions)| (name.as_str(), definitions)));
-    for (name, config, definitions) in &approved {
-        add_tools(name, config, definitions, &owners, registry, &options.warn);
-    }
-    let identities = approved.iter().map(|(name, config, _)| ((*name).clone(), sha256(identity(config)))).collect();
-    add_finders(registry, Arc::new(identities))?;
-    Ok(servers)
+    let mut definitions = approved_definitions(location, &settings.mcp_servers)?;
+    definitions.retain(|name, _| servers.contains_key(name));
+    let names = add_approved(&settings.mcp_servers, &definitions, registry, &options.warn)?;
+    Ok((servers, ApprovedTools { definitions, names }))
 }
 
 /// Adds the tools that find and use those of servers, and read their resources.
@@ -140,8 +225,9 @@ pub fn pin_name(name: &str, config: &McpServerConfig) -> String {
 
 /// Who a server is and what it may do. An approval of one of its tools is for this one.
 fn identity(config: &McpServerConfig) -> String {
-    let McpServerConfig { command, url, bearer, env, secrets, workspace, roots, hosts, directory, .. } = config;
-    json!([command, url, bearer, env, secrets, workspace, roots, hosts, directory]).to_string()
+    let McpServerConfig { command, url, bearer, env, secrets, workspace, roots, hosts, directory, sampling, .. } =
+        config;
+    json!([command, url, bearer, env, secrets, workspace, roots, hosts, directory, sampling]).to_string()
 }
 
 fn timeout(config: &McpServerConfig) -> Duration {
@@ -194,6 +280,7 @@ fn remote_options(
         protocol: protocol(config),
         timeout: timeout(config),
         idle_seconds: config.idle_seconds.unwrap_or(USUAL_IDLE_SECONDS),
+        may_sample: config.sampling,
     })
 }
 
@@ -214,6 +301,7 @@ fn server_options(
     }
     let program = config.command.first().map(Path::new).filter(|program| program.is_absolute());
     let installed = program.and_then(|program| Profile::installation_of(program, location.home.as_deref()));
+    let files = installed_files(location, config, &home);
     Ok(ServerOptions {
         name: name.to_owned(),
         command: config.command.clone(),
@@ -227,7 +315,20 @@ fn server_options(
         protocol: protocol(config),
         timeout: timeout(config),
         idle_seconds: config.idle_seconds.unwrap_or(USUAL_IDLE_SECONDS),
+        memory_bytes: config.memory_bytes.unwrap_or(USUAL_MEMORY_BYTES),
+        installed: files,
+        may_sample: config.sampling,
     })
+}
+
+/// Says what a server is started from, whenever it is started.
+fn installed_files(location: &WorkspaceLocation, config: &McpServerConfig, home: &Path) -> InstalledFiles {
+    let directory = match config.directory {
+        ServerDirectory::Home => home.to_owned(),
+        ServerDirectory::Workspace => location.directory.clone(),
+    };
+    let command = config.command.clone();
+    Arc::new(move || server_files::describe(&command, &directory))
 }
 
 #[allow(clippy::disallowed_methods, reason = "a directory of the user's own, not in a workspace")]

@@ -1,5 +1,5 @@
 //! Thirty attacks that were run against clients and gateways of MCP, each as it is met here: what the caller is told, and what is on record.
-//! G19 to G21, on logins, are in `logins.rs`; G26, on headers and sessions of our own server, is in the tests of `toolgate-mcp`.
+//! G19 to G21, on logins, are in `logins.rs`; G26 and G27, on requests and approvals of our own clients, are in `replays.rs`.
 
 use std::process::Stdio;
 
@@ -9,17 +9,17 @@ use toolgate_testkit::wait_until;
 
 use crate::client;
 use crate::remote_server::SpeakerServer;
-use crate::servers::{SERVER, approve, call, lingering, names, unapproved, words, world};
+use crate::servers::{SERVER, approve, call, is_lingering, linger, names, unapproved, words, world};
 use crate::world::{PROGRAM, Said, World};
 
 /// The events of the newest run.
-fn events(world: &World) -> Vec<Value> {
+pub(crate) fn events(world: &World) -> Vec<Value> {
     let text = std::fs::read_to_string(world.last_run().join("events.jsonl")).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// How the last call of a tool ended, on record: `completed`, or the code of its error.
-fn recorded_end(world: &World, tool: &str) -> String {
+pub(crate) fn recorded_end(world: &World, tool: &str) -> String {
     let events = events(world);
     let is_start = |event: &&Value| event["kind"] == "tool_call.started" && event["tool"] == tool;
     let started = events.iter().rev().find(is_start).unwrap_or_else(|| panic!("no call of {tool} is on record"));
@@ -182,17 +182,19 @@ fn g09_lists_and_schemas_without_an_end_cost_themselves() {
     assert_eq!(call(&schemas, "trial__good", &json!({}))["ok"], true, "the others go on");
     let bomb = json!({ "x": "a".repeat(40) + "!" });
     assert_eq!(call(&schemas, "trial__bomb", &bomb)["error"]["code"], "invalid_args", "in linear time");
-    if names(&schemas).contains(&"trial__cycle".into()) {
-        let reply = call(&schemas, "trial__cycle", &json!({ "x": 1 }));
-        assert!(reply["ok"].is_boolean(), "it ends: {reply}");
-    }
+    let ended = ["completed", "invalid_args", "internal", "unknown_tool"];
+    call(&schemas, "trial__cycle", &json!({ "x": 1 }));
+    let end = recorded_end(&schemas, "trial__cycle");
+    assert!(ended.contains(&end.as_str()), "a schema that refers to itself ends the call, not us: {end}");
+    assert_eq!(call(&schemas, "trial__good", &json!({}))["ok"], true, "and the others still go on");
 }
 
 #[test]
 fn g10_what_isnt_a_message_ends_one_call_at_most() {
     let world = world("");
     let mut client = connected(&world);
-    assert!(client.call("trial__noise", json!({})).to_string().contains("still here"));
+    let noise = client.call("trial__noise", json!({})).to_string();
+    assert!(noise.contains("still here") && !noise.contains("a second answer"), "{noise}");
     let giant = client.call("trial__giant", json!({}));
     assert_eq!(tool_error_code(&giant), "server_error", "{giant}");
     assert!(giant.to_string().contains("longer than any message"), "{giant}");
@@ -223,18 +225,16 @@ fn g11_silence_and_crashes_cost_that_server_alone() {
 #[test]
 fn g12_nothing_is_left_of_a_server_when_we_are_killed() {
     let world = world("");
-    let before = lingering();
     let mut command = world.command(PROGRAM);
     command.args(["serve", "--stdio", "--preset", "full"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let mut client = McpClient::connect(input, output, || 0, false, json!({}));
     client.initialize();
-    assert_eq!(client.call("trial__linger", json!({}))["isError"], Value::Null);
-    assert!(lingering() > before, "it runs");
+    let seconds = linger(&mut client);
     child.kill().unwrap();
     child.wait().unwrap();
-    wait_until("all of it is gone", || lingering() <= before);
+    wait_until("all of it is gone", || !is_lingering(&seconds));
     assert_eq!(recorded_end(&world, "trial__linger"), "completed");
 }
 
@@ -287,7 +287,7 @@ fn g17_g18_nobody_is_asked_for_secrets_nor_without_end() {
     }
     assert!(!client.heard.iter().any(|heard| heard["method"] == "elicitation/create"), "nobody was asked");
     let sampled = client.call("trial__sample", json!({})).to_string();
-    assert!(sampled.contains("-32601"), "{sampled}");
+    assert!(sampled.contains("-32601") && sampled.contains("Sampling is off"), "{sampled}");
     let yes = json!({ "action": "accept", "content": { "choice": "Yes" } });
     client.answers.extend(std::iter::repeat_n(yes, 8));
     let nagged = client.call("trial__nag", json!({})).to_string();
@@ -391,6 +391,53 @@ fn g29_another_version_of_a_server_waits_for_a_person() {
     );
     assert_eq!(approve(&world, &["--yes"]).code, 0);
     assert_eq!(call(&world, "trial__add", &json!({ "a": 1, "b": 2 }))["ok"], true);
+}
+
+#[test]
+fn g29_a_package_that_changes_under_its_name_and_version_waits_for_a_person() {
+    let world = World::new();
+    let place = "node_modules/trial-server";
+    world.put(&world.workspace().join(place).join("server.py"), SERVER);
+    let manifest = world.workspace().join(place).join("package.json");
+    world.put(&manifest, r#"{ "name": "trial-server", "version": "1.0.3" }"#);
+    let lock = world.workspace().join("package-lock.json");
+    world.put(&lock, r#"{ "lockfileVersion": 3 }"#);
+    let command = format!("command = ['python3', '{place}/server.py']\ndirectory = 'workspace'\n");
+    world.put(&world.user_config(), format!("[mcp.servers.trial]\n{command}"));
+    let shown = world.run(&["mcp", "approve", "trial"]).out;
+    assert!(shown.contains("trial-server@1.0.3"), "package and version are shown: {shown}");
+    assert_eq!(approve(&world, &["--yes"]).code, 0);
+    let add = || call(&world, "trial__add", &json!({ "a": 1, "b": 2 }));
+    assert_eq!(add()["ok"], true);
+    let script = format!("{SERVER}\n# Another program under the same name and version.\n");
+    for (path, text) in [
+        (world.workspace().join(place).join("server.py"), script.as_str()),
+        (lock, r#"{ "lockfileVersion": 3, "packages": { "evil": {} } }"#),
+        (manifest, r#"{ "name": "trial-server", "version": "1.0.4" }"#),
+    ] {
+        world.put(&path, text);
+        let changed = add();
+        assert_eq!(changed["error"]["code"], "definition_changed", "{}: {changed}", path.display());
+        assert_eq!(recorded_end(&world, "trial__add"), "definition_changed");
+        let asked = approve(&world, &[]).json();
+        let change = &asked["changes"][0];
+        assert_eq!(change["part"], "identity", "{asked}");
+        assert_ne!(change["before"]["installed"], change["after"]["installed"], "{asked}");
+        assert_eq!(approve(&world, &["--yes"]).code, 0);
+        assert_eq!(add()["ok"], true);
+    }
+}
+
+#[test]
+fn g29_a_package_without_a_version_is_warned_about() {
+    let world = World::new();
+    world.put(
+        &world.user_config(),
+        "[mcp.servers.trial]\ncommand = ['npx', '-y', 'server-that-isnt-there']\ntimeout_seconds = 3\n",
+    );
+    let said = world.run(&["mcp", "approve", "trial"]);
+    assert!(format!("{said:?}").contains("has no exact version"), "{said:?}");
+    assert_eq!(recorded_end(&world, "mcp_describe"), "server_error", "it couldn't be fetched, and that is on record");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 """An MCP server whose every tool tries something that a gate must hold. Standard library only; version 2025-11-25 on stdio."""
-import json, os, pathlib, socket, subprocess, sys, threading, time
+import json, os, pathlib, random, socket, subprocess, sys, threading, time
 
 MODE = sys.argv[1] if len(sys.argv) > 1 else ""
 lists = 0
@@ -46,6 +46,8 @@ def tools():
         {"name": "wait", "description": "Never answers.", "inputSchema": OBJECT},
         {"name": "ask", "description": "Asks the person.", "inputSchema": {"type": "object", "additionalProperties": True}},
         {"name": "crash", "description": "Ends.", "inputSchema": OBJECT},
+        {"name": "eat", "description": "Uses memory.", "inputSchema": {"type": "object", "properties": {
+            "mebibytes": {"type": "integer"}, "children": {"type": "integer"}}, "required": ["mebibytes", "children"]}},
         {"name": "giant", "description": "Writes a line without an end.", "inputSchema": OBJECT},
         {"name": "sample", "description": "Wants the model of the client.", "inputSchema": OBJECT},
         {"name": "nag", "description": "Asks again and again.", "inputSchema": OBJECT},
@@ -124,6 +126,15 @@ def call(name, args):
         flipped = not flipped
         say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
         return text("flipped")
+    if name == "eat":
+        # By itself, or shared among its children.
+        eat = "import sys,time; eaten = bytearray(int(sys.argv[1]) << 20); time.sleep(int(sys.argv[2]))"
+        if args["children"]:
+            share = [str(args["mebibytes"] // args["children"]), "2"]
+            eaters = [subprocess.Popen([sys.executable, "-c", eat, *share]) for _ in range(args["children"])]
+            return text(json.dumps([eater.wait() for eater in eaters]))
+        eaten = bytearray(args["mebibytes"] << 20)
+        return text(f"ate {len(eaten)}")
     if name == "poisoned":
         return {"structuredContent": {"v": "no number"}, **text("1")}
     if name == "add":
@@ -152,8 +163,9 @@ def call(name, args):
         say({"jsonrpc": "2.0", "id": 7777, "method": "sampling/createMessage", "params": {}})
         return text("still here")
     if name == "linger":
-        subprocess.Popen(["sh", "-c", "trap '' TERM HUP; exec sleep 31337"], start_new_session=True)
-        return text("left")
+        seconds = random.randrange(10**6, 10**7)
+        subprocess.Popen(["sh", "-c", f"trap '' TERM HUP; exec sleep {seconds}"], start_new_session=True)
+        return text(str(seconds))
     if name == "wait":
         time.sleep(10_000)
     if name == "ask":

@@ -1,8 +1,10 @@
 //! Logins to servers elsewhere, against an authorization server on loopback: what has to happen, what must never happen, and one renewal
 //! for many processes (G19 to G21).
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -82,6 +84,32 @@ fn a_login_brings_a_token_that_stays_out_of_the_workspace() {
     let forgotten = world.run(&["--json", "mcp", "login", "remote", "--forget"]).json();
     assert_eq!(forgotten["forgotten"], true);
     assert_eq!(call(&world)["error"]["details"]["login"], true);
+}
+
+/// A connection that is closed while a part of the request is unread is reset, and the answer in it is lost.
+#[test]
+fn a_browser_is_answered_once_its_whole_request_has_come() {
+    let server = SpeakerServer::start(json!({ "version": "handshake", "auth": true }));
+    let world = server.world("");
+    let mut command = world.command(PROGRAM);
+    command.args(["--json", "mcp", "login", "remote", "--yes"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let shown: Value = serde_json::from_str(&line).unwrap();
+    let back = location(&get(shown["open"].as_str().unwrap()).0);
+    let (host, path) = back.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let mut browser = TcpStream::connect(host).unwrap();
+    browser.write_all(format!("GET /{path} HTTP/1.1\r\n").as_bytes()).unwrap();
+    browser.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    let early = browser.read(&mut [0; 64]).map_err(|error| error.kind());
+    assert_eq!(early, Err(ErrorKind::WouldBlock), "nothing is answered yet");
+    browser.set_read_timeout(None).unwrap();
+    browser.write_all(format!("Host: {host}\r\n\r\n").as_bytes()).unwrap();
+    let mut answer = String::new();
+    browser.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("You are logged in"), "{answer}");
+    assert!(child.wait().unwrap().success());
 }
 
 /// Each of these is a way to get a token, or the person, to somebody else (G19, G20).

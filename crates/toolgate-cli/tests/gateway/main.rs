@@ -10,6 +10,7 @@ mod logins;
 mod protocols;
 mod real_servers;
 mod remote_server;
+mod replays;
 mod servers;
 #[path = "../program/world.rs"]
 mod world;

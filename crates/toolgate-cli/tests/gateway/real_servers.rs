@@ -14,7 +14,12 @@ use crate::world::{PROGRAM, Said, World};
 /// Where `cargo xtask setup` puts the servers.
 fn installed() -> Option<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/mcp-servers").canonicalize().ok();
-    let is_whole = directory.as_ref().is_some_and(|directory| directory.join("python/bin/mcp-server-time").exists());
+    let has_all = |directory: &PathBuf| {
+        ["python/bin/mcp-server-time", "node_modules/@playwright/mcp/cli.js"]
+            .iter()
+            .all(|file| directory.join(file).exists())
+    };
+    let is_whole = directory.as_ref().is_some_and(has_all);
     if !is_whole {
         skip("no-mcp-servers", "`cargo xtask setup` installs the MCP servers of these tests");
         return None;
@@ -40,6 +45,7 @@ fn world(directory: &Path, servers: &[(&str, &str)]) -> World {
                 let line = format!("MEMORY_FILE_PATH=\"$HOME/memory.jsonl\" exec {}", node("server-memory").join(" "));
                 ["sh", "-c", &line].map(str::to_owned).to_vec()
             }
+            "browser" => browser(directory),
             "git" => python("mcp-server-git"),
             "fetch" => python("mcp-server-fetch"),
             other => python(&format!("mcp-server-{other}")),
@@ -53,6 +59,14 @@ fn world(directory: &Path, servers: &[(&str, &str)]) -> World {
         assert_eq!(said.code, 0, "{name}: {said:?}");
     }
     world
+}
+
+/// Playwright's server with Debian's browser. Its sandbox would need namespaces inside of ours.
+fn browser(directory: &Path) -> Vec<String> {
+    let script = directory.join("node_modules/@playwright/mcp/cli.js").display().to_string();
+    let program = "/usr/bin/chromium-headless-shell";
+    let flags = ["--headless", "--isolated", "--no-sandbox", "--executable-path", program];
+    ["node".to_owned(), script].into_iter().chain(flags.map(str::to_owned)).collect()
 }
 
 /// Where the Python of the environment is from: it may be in the home of whoever runs the tests.
@@ -133,6 +147,32 @@ fn question(client: &mut McpClient) {
         text(&asked).to_lowercase().contains("declin") || text(&asked).to_lowercase().contains("cancel"),
         "{asked}"
     );
+}
+
+#[test]
+fn a_browser_is_driven_behind_the_gate() {
+    let Some(directory) = installed() else { return };
+    if !Path::new("/usr/bin/chromium-headless-shell").exists() {
+        skip("no-chromium", "Debian's package `chromium-headless-shell` has the browser of this test");
+        return;
+    }
+    let world = world(&directory, &[("browser", "timeout_seconds = 90")]);
+    let mut client = connected(&world);
+    let page =
+        "data:text/html,<title>Behind the gate</title><button onclick=\"document.title='pressed'\">Press</button>";
+    let opened = client.call("browser__browser_navigate", json!({ "url": page }));
+    assert_eq!(opened["isError"], Value::Null, "{opened}");
+    assert!(opened.to_string().contains("Behind the gate"), "{opened}");
+    let seen = client
+        .call("browser__browser_evaluate", json!({ "function": "() => document.querySelector('button').textContent" }));
+    assert!(seen.to_string().contains("Press"), "{seen}");
+    let image = client.call("browser__browser_take_screenshot", json!({ "type": "png", "scale": "css" }));
+    assert!(image.to_string().contains("The image is stored as"), "{image}");
+    let outside = client.call("browser__browser_navigate", json!({ "url": "https://example.com/" }));
+    assert_eq!(outside["isError"], true, "no host was given to it: {outside}");
+    client.end();
+    let record = std::fs::read_to_string(world.last_run().join("events.jsonl")).unwrap();
+    assert!(record.contains("browser__browser_take_screenshot") && record.contains("Behind the gate"), "{record}");
 }
 
 #[test]

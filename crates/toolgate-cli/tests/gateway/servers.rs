@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use toolgate_testkit::mcp::{McpClient, form_elicitation, tool_error_code};
+use toolgate_testkit::{skip, wait_until};
 
 use crate::client;
 use crate::world::{PROGRAM, Said, World};
@@ -197,6 +198,48 @@ fn a_server_that_may_write_ends_with_its_call() {
 }
 
 #[test]
+fn a_server_that_uses_more_memory_than_it_may_is_ended_alone() {
+    let world = world("memory_bytes = 200000000");
+    let mut client = client::start(&world, &["--preset", "full"], false, json!({}));
+    client.initialize();
+    let eat = |mebibytes: u64, children: u64| json!({ "mebibytes": mebibytes, "children": children });
+    assert_eq!(client.call("trial__eat", eat(30, 0))["isError"], Value::Null, "what it may use");
+    let much = client.call("trial__eat", eat(500, 0));
+    assert_eq!(tool_error_code(&much), "server_error", "{much}");
+    let why = much.to_string();
+    // Where no memory cgroup can be made, each process is limited, and Python says so itself.
+    assert!(why.contains("used more memory than `memory_bytes`") || why.contains("MemoryError"), "{why}");
+    assert_eq!(client.call("trial__add", json!({ "a": 1, "b": 2 }))["isError"], Value::Null, "it is started again");
+    assert_eq!(client.call("read", json!({ "path": "hello.txt" }))["isError"], Value::Null, "others go on");
+    client.end();
+    let record = std::fs::read_to_string(world.last_run().join("events.jsonl")).unwrap();
+    assert!(record.contains("used more memory than") || record.contains("MemoryError"), "{record}");
+}
+
+/// Whether this process can make a memory cgroup of version 1 inside of its own.
+fn can_make_cgroups() -> bool {
+    let cgroups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let own = cgroups.lines().find_map(|line| line.split_once(":memory:").map(|(_, path)| path.to_owned()));
+    let probe = own.map(|path| format!("/sys/fs/cgroup/memory{path}/toolgate-test-{}", std::process::id()));
+    probe.is_some_and(|probe| std::fs::create_dir(&probe).and_then(|()| std::fs::remove_dir(&probe)).is_ok())
+}
+
+#[test]
+fn the_children_of_a_server_count_towards_its_memory() {
+    let world = world("memory_bytes = 200000000");
+    let shared = call(&world, "trial__eat", &json!({ "mebibytes": 480, "children": 4 }));
+    match can_make_cgroups() {
+        // Each child alone would be within the limit.
+        true => assert!(shared["ok"] == false || words(&shared).contains("-9"), "{shared}"),
+        false => {
+            skip("no-memory-cgroup", "no memory cgroup of version 1 can be made here, so each process is limited alone")
+        }
+    }
+    let modest = call(&world, "trial__eat", &json!({ "mebibytes": 80, "children": 4 }));
+    assert_eq!(words(&modest), "[0, 0, 0, 0]", "{modest}");
+}
+
+#[test]
 fn what_is_hidden_later_is_hidden_from_a_running_server() {
     let world = world("");
     let mut client = client::start(&world, &["--preset", "full"], false, json!({}));
@@ -347,17 +390,27 @@ fn nothing_of_a_server_is_left_after_its_session() {
     let world = world("");
     let mut client = client::start(&world, &["--preset", "full"], false, json!({}));
     client.initialize();
-    assert_eq!(client.call("trial__linger", json!({}))["isError"], Value::Null);
-    assert_ne!(lingering(), 0, "it runs while its session does");
+    let seconds = linger(&mut client);
     client.end();
-    assert_eq!(lingering(), 0);
+    assert!(!is_lingering(&seconds));
 }
 
-/// How many of the processes are there that `linger` leaves.
-pub(crate) fn lingering() -> usize {
-    let is_one =
-        |path: &std::path::Path| std::fs::read(path.join("cmdline")).is_ok_and(|line| line == b"sleep\x0031337\x00");
-    std::fs::read_dir("/proc").unwrap().filter(|entry| is_one(&entry.as_ref().unwrap().path())).count()
+/// Lets the server leave a process behind, and waits until that runs. Gives the seconds that it sleeps, which are its own.
+pub(crate) fn linger(client: &mut McpClient) -> String {
+    let reply = client.call("trial__linger", json!({}));
+    let text = reply["content"][0]["text"].as_str().unwrap_or_default();
+    // What a server says is between two lines that mark it.
+    let seconds = text.lines().nth(1).unwrap_or_default().to_owned();
+    assert!(reply["isError"] == Value::Null && seconds.parse::<u32>().is_ok(), "{reply}");
+    wait_until("it runs while its session does", || is_lingering(&seconds));
+    seconds
+}
+
+/// Whether the process that `linger` left is there.
+pub(crate) fn is_lingering(seconds: &str) -> bool {
+    let words = format!("sleep\0{seconds}\0");
+    let is_it = |path: &std::path::Path| std::fs::read(path.join("cmdline")).is_ok_and(|line| line == words.as_bytes());
+    std::fs::read_dir("/proc").unwrap().any(|entry| is_it(&entry.unwrap().path()))
 }
 
 #[test]
@@ -441,9 +494,44 @@ fn in_a_dialect_a_servers_tool_has_the_clients_name_for_it() {
     let listed = world.run(&["--json", "tools", "--all", "--dialect", "claude"]);
     let is_listed = |name: &str| listed.out.contains(&format!(r#""name":"{name}""#));
     assert!(is_listed("mcp__trial__add") && !is_listed("trial__add"), "{listed:?}");
+    for (dialect, name) in [("gemini", "mcp_trial_add"), ("opencode", "trial_add"), ("coder", "trial__add")] {
+        let listed = world.run(&["--json", "tools", "--all", "--dialect", dialect]);
+        assert!(listed.out.contains(&format!(r#""name":"{name}""#)), "{dialect}: {listed:?}");
+    }
     let args = json!({ "a": 1, "b": 2 }).to_string();
-    for (dialect, tool) in [("claude", "mcp__trial__add"), ("codex-2026-01", "trial/add")] {
+    for (dialect, tool) in [
+        ("claude", "mcp__trial__add"),
+        ("codex-2026-01", "trial/add"),
+        ("gemini", "mcp_trial_add"),
+        ("opencode", "trial_add"),
+        ("opencode", "trial__add"),
+    ] {
         let reply = world.run(&["--json", "call", "--approve", "--dialect", dialect, tool, &args]).json();
         assert_eq!((reply["ok"].as_bool(), words(&reply).contains('3')), (Some(true), true), "{reply}");
     }
+}
+
+#[test]
+fn where_servers_have_many_tools_a_dialect_finds_them() {
+    let world = world("");
+    let config = std::fs::read_to_string(world.user_config()).unwrap();
+    world.put(&world.user_config(), format!("mcp.listed_tools = 3\n{config}"));
+    let names = |dialect: &str| -> Vec<String> {
+        let mut client = client::start(&world, &["--preset", "full", "--dialect", dialect], false, json!({}));
+        client.initialize();
+        let listed = client.ask("tools/list", json!({}));
+        client.end();
+        listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    };
+    for (dialect, finder) in [("claude", "ToolSearch"), ("codex", "tool_search"), ("gemini", "tools_find")] {
+        let listed = names(dialect);
+        assert!(listed.iter().any(|name| name == finder), "{dialect}: {listed:?}");
+        assert!(listed.iter().any(|name| name == "tools_use"), "{dialect}: {listed:?}");
+        assert_eq!(listed.iter().any(|name| name == "tools_find"), finder == "tools_find", "{dialect}: {listed:?}");
+        assert!(!listed.iter().any(|name| name.contains("trial")), "{dialect}: {listed:?}");
+    }
+    let found = world.run(&["call", "--dialect", "claude", "ToolSearch", r#"{"query":"select:mcp__trial__add"}"#]);
+    let first: Value = serde_json::from_str(found.out.lines().next().unwrap()).unwrap();
+    assert_eq!(first["name"], "mcp__trial__add", "{found:?}");
+    assert_eq!(first["parameters"]["type"], "object", "{found:?}");
 }

@@ -8,8 +8,22 @@ OBJECT = {"type": "object", "properties": {}}
 NUMBERS = {"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "number"}}, "required": ["a", "b"]}
 FORM = {"mode": "form", "message": "Which colour?", "requestedSchema": {
     "type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}}
+PROMPT = {"messages": [{"role": "user", "content": {"type": "text", "text": "What is\u200b six times seven?"}}], "maxTokens": 1_000_000,
+          "includeContext": "allServers"}
 changed = False
 cancelled = []
+listeners = []
+
+
+def announce(say):
+    # A program with a handshake says so unasked; all others only to those who listen.
+    unasked = not STATELESS and not OPTIONS.get("http")
+    for hear in ([say] if unasked else list(listeners)):
+        for kind in ("tools", "resources"):
+            try:
+                hear({"jsonrpc": "2.0", "method": f"notifications/{kind}/list_changed"})
+            except OSError:
+                pass
 
 
 def tools():
@@ -22,6 +36,7 @@ def tools():
         {"name": "stopped", "description": "Says what was cancelled.", "inputSchema": OBJECT},
         {"name": "change", "description": "Changes the definitions.", "inputSchema": OBJECT},
         {"name": "link", "description": "Links to a resource.", "inputSchema": OBJECT},
+        {"name": "sample", "description": "Asks the client's model.", "inputSchema": OBJECT},
     ]
 
 
@@ -39,7 +54,7 @@ class Call:
     def result(self):
         method = self.message["method"]
         about = {"serverInfo": {"name": "speaker", "version": OPTIONS.get("version_of_server", "1")},
-                 "capabilities": {"tools": {"listChanged": True}, "resources": {}}}
+                 "capabilities": {"tools": {"listChanged": True}, "resources": {"listChanged": True}}}
         if method == "initialize" and not STATELESS:
             return {"protocolVersion": "2025-11-25", **about}
         if method == "server/discover" and STATELESS:
@@ -69,7 +84,7 @@ class Call:
             return text("all steps")
         if name == "change":
             changed = True
-            self.say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+            announce(self.say)
             return text("changed")
         if name == "wait":
             for _ in range(3000):
@@ -86,6 +101,13 @@ class Call:
             return text(json.dumps(given))
         if name == "ask":
             return text(json.dumps(self.ask("elicitation/create", FORM)))
+        if name == "sample" and STATELESS:
+            given = (self.params.get("inputResponses") or {}).get("thought")
+            if given is None:
+                return {"resultType": "input_required", "inputRequests": {"thought": {"method": "sampling/createMessage", "params": PROMPT}}}
+            return text(json.dumps(given))
+        if name == "sample":
+            return text(json.dumps(self.ask("sampling/createMessage", PROMPT)))
         return text("called " + name)
 
     def answer(self):
@@ -111,7 +133,7 @@ class Questions:
 
     def hear(self, message):
         if message.get("id") in self.waiting:
-            self.waiting[message["id"]].put(message.get("result"))
+            self.waiting[message["id"]].put(message.get("result") or message.get("error"))
 
 
 questions = Questions()
@@ -131,6 +153,8 @@ def on_stdio():
             cancelled.append(message["params"]["requestId"])
         elif "method" not in message:
             questions.hear(message)
+        elif message["method"] == "subscriptions/listen" and STATELESS:
+            listeners.append(say)
         elif "id" in message:
             call = Call(message, say, lambda method, params: questions.ask(say, method, params))
             threading.Thread(target=lambda call=call: say(call.answer()), daemon=True).start()
@@ -169,6 +193,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if place == "/requests":
             return self.send(200, requests)
         self.note()
+        if place == "/mcp" and self.headers.get("Mcp-Session-Id") in sessions:
+            return self.keep_listening()
         if place == "/expire":
             tokens.clear()
             return self.send(200, {})
@@ -251,6 +277,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 cancelled.append(message["params"]["requestId"])
             questions.hear(message)
             return self.send(202)
+        if method == "subscriptions/listen" and STATELESS:
+            return self.keep_listening()
         headers = [("Mcp-Session-Id", session)] if method == "initialize" else []
         if method != "tools/call" or message["params"]["name"] in ("add", "stopped", "link"):
             return self.send(200, Call(message, None, None).answer(), headers=headers)
@@ -265,6 +293,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except OSError:
             cancelled.append(message["id"])
         self.close_connection = True
+
+    def keep_listening(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        self.wfile.flush()
+        listeners.append(self.say)
+        time.sleep(3600)
 
     def say(self, message):
         self.wfile.write(b"event: message\ndata: " + json.dumps(message).encode() + b"\n\n")

@@ -60,6 +60,12 @@ pub struct McpServerConfig {
     /// Seconds without a call after which it is stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_seconds: Option<u64>,
+    /// Bytes of memory that it and everything that it starts may use together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Whether it may use the model of whoever calls it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sampling: bool,
     /// `[mcp.servers.NAME.effects.TOOL]`: what a call of one of its tools touches.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub effects: BTreeMap<String, EffectsConfig>,

@@ -40,6 +40,8 @@ pub(crate) struct HttpChannel {
     version: Mutex<Option<String>>,
     /// Streams that are being read, by the request that each answers.
     streams: Mutex<HashMap<u64, AbortHandle>>,
+    /// The stream of what the server says unasked.
+    listening: Mutex<Option<AbortHandle>>,
 }
 
 impl HttpChannel {
@@ -58,6 +60,7 @@ impl HttpChannel {
             session: Mutex::default(),
             version: Mutex::default(),
             streams: Mutex::default(),
+            listening: Mutex::default(),
         }
     }
 
@@ -162,6 +165,28 @@ impl HttpChannel {
         }
     }
 
+    /// Opens the stream of what a server with sessions says unasked, such as that its tools have changed. Many have none.
+    pub(super) fn listen(&self, peer: &Arc<ServerPeer>) {
+        let mut headers = vec![("Accept".to_owned(), "text/event-stream".to_owned())];
+        headers.extend(self.own_headers(None));
+        let (url, method) = (self.url.clone(), "GET".to_owned());
+        let mut request = WebRequest { url, method, headers, body: None, timeout: LONGEST_WAIT };
+        let (web, egress) = (Arc::clone(&self.web), Arc::clone(&self.egress));
+        let (authorization, peer) = (self.authorization.clone(), Arc::downgrade(peer));
+        let task = tokio::spawn(async move {
+            let token = authorization.token().await.ok().flatten();
+            request.headers.extend(token.map(|token| ("Authorization".to_owned(), format!("Bearer {token}"))));
+            let Ok(mut response) = web.stream(request, egress.as_ref()).await else { return };
+            let is_stream = response.header("content-type").unwrap_or_default().starts_with("text/event-stream");
+            let mut events = EventBuffer::default();
+            while let (200, true, Ok(Some(piece))) = (response.status, is_stream, response.body.next().await) {
+                let (Some(peer), Ok(whole)) = (peer.upgrade(), events.add(&piece)) else { return };
+                whole.iter().for_each(|event| peer.hear(event));
+            }
+        });
+        *self.listening.lock() = Some(task.abort_handle());
+    }
+
     /// The error for a response that refuses a request, unless it is an answer in the protocol.
     async fn refused(
         &self,
@@ -217,6 +242,7 @@ impl HttpChannel {
     /// Ends all streams, and the session where there is one.
     pub(super) fn close(&self) {
         self.streams.lock().drain().for_each(|(_, stream)| stream.abort());
+        self.listening.lock().take().iter().for_each(AbortHandle::abort);
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         if self.session.lock().is_none() {
             return;

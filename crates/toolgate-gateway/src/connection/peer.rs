@@ -1,15 +1,16 @@
 //! The server's side of a conversation. The server may say anything at any time; what answers no request of ours, or isn't a message
 //! at all, is passed over, and the conversation goes on.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use toolgate_contract::{ChildProcess, ErrorCode, Output, ToolError};
+use tokio::sync::Notify;
+use toolgate_contract::{ChildProcess, ErrorCode, Output, ServerListener, ToolError};
 use toolgate_dialects::strict_json;
 
+use super::ServerFacts;
 use super::message_channel::MessageChannel;
 use super::pending::PendingRequests;
 use super::running_calls::CallsInProgress;
@@ -17,6 +18,7 @@ use super::stderr_tail::StderrTail;
 use crate::elicitation;
 use crate::foreign_text::excerpt;
 use crate::lines::LineBuffer;
+use crate::sampling;
 
 /// Requests of the server that may wait for an answer at a time.
 const MOST_OPEN_REQUESTS: usize = 16;
@@ -38,8 +40,15 @@ pub(super) struct ServerPeer {
     pub(super) calls: CallsInProgress,
     /// Whether the server said that its tools have changed.
     pub(super) is_list_stale: AtomicBool,
-    /// Whether the server says so at all. Otherwise its tools are listed before every call.
+    /// Whether the server says so at all, unasked. Otherwise its tools are listed before every call.
     pub(super) announces_changes: AtomicBool,
+    /// Whether the server can say when its lists change.
+    pub(super) has_changing_lists: AtomicBool,
+    /// Wakes whoever lists the tools again.
+    pub(super) lists_changed: Arc<Notify>,
+    /// Whether it may use the model of whoever calls it.
+    pub(super) may_sample: bool,
+    listener: Arc<dyn ServerListener>,
     /// Held while a message is written, so that messages don't mix.
     pub(super) writing: tokio::sync::Mutex<()>,
     /// Requests of the server that aren't answered yet.
@@ -48,15 +57,19 @@ pub(super) struct ServerPeer {
 }
 
 impl ServerPeer {
-    pub(super) fn new(server: &str, root: Option<&Path>, channel: MessageChannel) -> Arc<Self> {
+    pub(super) fn new(facts: &ServerFacts<'_>, channel: MessageChannel) -> Arc<Self> {
         Arc::new(Self {
-            server: server.to_owned(),
-            root: root.map(|root| format!("file://{}", root.display())),
+            server: facts.name.to_owned(),
+            root: facts.root.map(|root| format!("file://{}", root.display())),
             channel,
             pending: PendingRequests::default(),
             calls: CallsInProgress::default(),
             is_list_stale: AtomicBool::new(true),
             announces_changes: AtomicBool::new(false),
+            has_changing_lists: AtomicBool::new(false),
+            lists_changed: Arc::default(),
+            may_sample: facts.may_sample,
+            listener: Arc::clone(&facts.listener),
             writing: tokio::sync::Mutex::default(),
             open_requests: AtomicUsize::new(0),
             stderr: Mutex::default(),
@@ -79,8 +92,11 @@ impl ServerPeer {
                 },
             }
         }
-        let reason = self.fault(reason);
-        self.pending.close(reason);
+        let reason = match child.ran_out_of_memory() {
+            true => "was ended, as it used more memory than `memory_bytes` of its configuration lets it",
+            false => reason,
+        };
+        self.pending.close(self.fault(reason));
         child.kill();
         let _ = child.wait().await;
         child.release();
@@ -94,7 +110,11 @@ impl ServerPeer {
         };
         match (message.get("method").and_then(Value::as_str), message.get("id")) {
             (None, Some(id)) => self.pending.answer(id, &message),
-            (Some("notifications/tools/list_changed"), None) => self.is_list_stale.store(true, Ordering::SeqCst),
+            (Some("notifications/tools/list_changed"), None) => {
+                self.is_list_stale.store(true, Ordering::SeqCst);
+                self.lists_changed.notify_one();
+            }
+            (Some("notifications/resources/list_changed"), None) => self.listener.resources_changed(&self.server),
             (Some("notifications/progress"), None) => self.calls.hear_progress(&self.server, &message["params"]),
             (Some(method), Some(id)) if is_usable_id(id) && self.begin_request() => {
                 // In a task of its own: neither a person who thinks nor a server that doesn't read keeps us from reading.
@@ -102,9 +122,9 @@ impl ServerPeer {
                     (Arc::clone(self), method.to_owned(), id.clone(), message["params"].clone());
                 tokio::spawn(async move {
                     let answer = match peer.serve(&method, &params).await {
-                        Some(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-                        None => json!({ "jsonrpc": "2.0", "id": id, "error": {
-                            "code": -32601, "message": "This client doesn't offer that.",
+                        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+                        Err(reason) => json!({ "jsonrpc": "2.0", "id": id, "error": {
+                            "code": -32601, "message": reason,
                         } }),
                     };
                     let written = peer.channel.send(&peer, &answer).await;
@@ -125,17 +145,25 @@ impl ServerPeer {
         begun
     }
 
-    /// The result of a request of the server; none for what isn't offered, such as sampling.
-    pub(super) async fn serve(&self, method: &str, params: &Value) -> Option<Value> {
+    /// The result of a request of the server, or why it gets none.
+    pub(super) async fn serve(&self, method: &str, params: &Value) -> Result<Value, String> {
         match (method, &self.root) {
-            ("ping", _) => Some(json!({})),
-            ("roots/list", Some(root)) => Some(json!({ "roots": [{ "uri": root, "name": "workspace" }] })),
-            ("roots/list", None) => Some(json!({ "roots": [] })),
-            ("elicitation/create", _) => Some(match self.calls.begin_question() {
+            ("ping", _) => Ok(json!({})),
+            ("roots/list", Some(root)) => Ok(json!({ "roots": [{ "uri": root, "name": "workspace" }] })),
+            ("roots/list", None) => Ok(json!({ "roots": [] })),
+            ("elicitation/create", _) => Ok(match self.calls.begin_question() {
                 Some(question) => elicitation::answer(&self.server, params, question.person.as_ref()).await,
                 None => json!({ "action": "cancel" }),
             }),
-            _ => None,
+            ("sampling/createMessage", _) if self.may_sample => match self.calls.begin_question() {
+                Some(question) => sampling::answer(&self.server, params, question.person.as_ref()).await,
+                None => Err("No call of a client runs, or it was asked too often for it.".into()),
+            },
+            ("sampling/createMessage", _) => Err(format!(
+                "Sampling is off. A person turns it on with `sampling = true` in `[mcp.servers.{}]`.",
+                self.server
+            )),
+            _ => Err("This client doesn't offer that.".into()),
         }
     }
 

@@ -36,11 +36,11 @@ pub(super) enum Protocol {
 
 impl Protocol {
     /// The parameters of a request, with what this way of speaking adds to them.
-    pub(super) fn params(self, mut params: Value) -> Value {
+    pub(super) fn params_for(self, peer: &ServerPeer, mut params: Value) -> Value {
         if self == Self::Stateless {
             let mut meta = params["_meta"].take();
             meta["io.modelcontextprotocol/protocolVersion"] = STATELESS.into();
-            meta["io.modelcontextprotocol/clientCapabilities"] = capabilities();
+            meta["io.modelcontextprotocol/clientCapabilities"] = capabilities(peer);
             meta["io.modelcontextprotocol/clientInfo"] = client_info();
             params["_meta"] = meta;
         }
@@ -52,8 +52,12 @@ fn client_info() -> Value {
     json!({ "name": "toolgate", "version": env!("CARGO_PKG_VERSION") })
 }
 
-fn capabilities() -> Value {
-    json!({ "elicitation": { "form": {}, "url": {} }, "roots": {} })
+fn capabilities(peer: &ServerPeer) -> Value {
+    let mut can = json!({ "elicitation": { "form": {}, "url": {} }, "roots": {} });
+    if peer.may_sample {
+        can["sampling"] = json!({});
+    }
+    can
 }
 
 /// Finds out how to speak to a server, and what it says of itself.
@@ -71,6 +75,8 @@ pub(super) async fn greet(
         },
     };
     peer.announces_changes.store(announces_changes(peer, protocol, &about), Ordering::SeqCst);
+    let changes = |list: &str| about["capabilities"][list]["listChanged"] == true;
+    peer.has_changing_lists.store(changes("tools") || changes("resources"), Ordering::SeqCst);
     let server = about.get("serverInfo").or_else(|| about["_meta"].get("io.modelcontextprotocol/serverInfo"));
     let instructions = about.get("instructions").and_then(Value::as_str).filter(|text| !text.is_empty());
     let description = ServerDescription {
@@ -82,7 +88,8 @@ pub(super) async fn greet(
 }
 
 async fn introduce(peer: &Arc<ServerPeer>) -> Result<Value, ToolError> {
-    let hello = json!({ "protocolVersion": HANDSHAKE, "capabilities": capabilities(), "clientInfo": client_info() });
+    let hello =
+        json!({ "protocolVersion": HANDSHAKE, "capabilities": capabilities(peer), "clientInfo": client_info() });
     let about = peer.request("initialize", hello).await?;
     if let MessageChannel::Http(channel) = &peer.channel {
         let version = about.get("protocolVersion").and_then(Value::as_str).unwrap_or(HANDSHAKE);
@@ -96,7 +103,7 @@ async fn discover(peer: &Arc<ServerPeer>) -> Result<Value, ToolError> {
     if let MessageChannel::Http(channel) = &peer.channel {
         channel.speak(STATELESS);
     }
-    peer.request("server/discover", Protocol::Stateless.params(json!({}))).await
+    peer.request("server/discover", Protocol::Stateless.params_for(peer, json!({}))).await
 }
 
 /// Whether the server says on its standard output when its tools change. One that doesn't, or that is elsewhere, is asked for its tools

@@ -17,7 +17,10 @@ fn the_handshake_negotiates_a_version_and_happens_once() {
     let answer = client.initialize();
     assert_eq!(answer["protocolVersion"], "2025-11-25");
     assert_eq!(answer["serverInfo"]["name"], "toolgate");
-    assert_eq!(answer["capabilities"], json!({ "tools": { "listChanged": true }, "resources": {}, "logging": {} }));
+    assert_eq!(
+        answer["capabilities"],
+        json!({ "tools": { "listChanged": true }, "resources": { "listChanged": true }, "logging": {} })
+    );
     assert_eq!(client.fault("initialize", json!({}))["code"], -32600);
     client.ask("tools/list", json!({}));
     let mut old = connect(&server, false, json!({}));

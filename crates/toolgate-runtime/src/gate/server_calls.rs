@@ -8,8 +8,8 @@ use serde_json::Value;
 use toolgate_changes::InPlaceCommand;
 use toolgate_contract::{
     ApplyMode, CancellationToken, Enforced, ErrorCode, LaunchSpec, NetworkAccess, Person, ResourceRequest, RootAccess,
-    ServerCall, ServerChannel, ServerConnection, ServerDescription, ServerLocation, ServerReply, SettledChanges,
-    ToolError, ToolServer, Web,
+    ServerCall, ServerChannel, ServerConnection, ServerDescription, ServerListener, ServerLocation, ServerReply,
+    SettledChanges, ToolError, ToolServer, Web,
 };
 use toolgate_policy::Policy;
 
@@ -35,6 +35,7 @@ pub(super) struct ServerCalls {
     pub(super) processes: Arc<CallProcesses>,
     pub(super) policy: Arc<Policy>,
     pub(super) web: Option<Arc<dyn Web>>,
+    pub(super) listener: Arc<dyn ServerListener>,
 }
 
 /// What a server changed during a call, and how it was confined.
@@ -129,7 +130,7 @@ impl ServerCalls {
                 };
                 let reachable = hosts(server).into_iter().chain([(host, port)]).collect();
                 let egress = Arc::new(CallEgress::new(Arc::clone(&self.policy), reachable));
-                let connection = server.connect(ServerChannel::Remote(web, egress)).await?;
+                let connection = server.connect(ServerChannel::Remote(web, egress), Arc::clone(&self.listener)).await?;
                 Ok(RunningServer::new(connection, None, true, Vec::new(), Enforced::default()))
             }
         }
@@ -147,7 +148,8 @@ impl ServerCalls {
             only_reads: apply_mode == ApplyMode::None,
             ..spec
         };
-        self.processes.launch_server(spec, |child| server.connect(ServerChannel::Program(child))).await
+        let listener = Arc::clone(&self.listener);
+        self.processes.launch_server(spec, |child| server.connect(ServerChannel::Program(child), listener)).await
     }
 
     /// The workspace before the call, for a server that may change it.

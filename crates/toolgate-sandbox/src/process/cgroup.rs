@@ -23,6 +23,8 @@ const MEMORY_SWAP_MAX: &str = "memory.swap.max";
 const MEMORY_MAX: &str = "memory.max";
 /// The memory limit in cgroup v1.
 const MEMORY_LIMIT_IN_BYTES: &str = "memory.limit_in_bytes";
+/// Where a cgroup counts the processes that were killed for their memory, in v2 and in v1: a line `oom_kill NUMBER`.
+const KILL_COUNTS: [&str; 2] = ["memory.events", "memory.oom_control"];
 
 /// The controller that limits memory, and the types of the two generations' file systems.
 const MEMORY_CONTROLLER: &str = "memory";
@@ -61,6 +63,12 @@ impl MemoryCgroup {
     /// Moves a process into the cgroup. Its children will be in it, too.
     pub(super) fn add_process(&self, process: u32) -> bool {
         std::fs::write(self.directory.join(CGROUP_PROCS), process.to_string()).is_ok()
+    }
+
+    /// Whether the kernel killed a process in it because they used more memory than they may.
+    pub(super) fn ran_out_of_memory(&self) -> bool {
+        let counts = KILL_COUNTS.iter().filter_map(|name| read(self.directory.join(name)));
+        counts.into_iter().any(|text| has_kills(&text))
     }
 
     /// The directory of the cgroup.
@@ -176,6 +184,12 @@ fn mounted(mounts: &str, filesystem_type: &str, controller: Option<&str>, path: 
     })
 }
 
+/// Whether such a count says that a process was killed.
+fn has_kills(counts: &str) -> bool {
+    let count = counts.lines().find_map(|line| line.strip_prefix("oom_kill "));
+    count.and_then(|count| count.trim().parse::<u64>().ok()).is_some_and(|count| count > 0)
+}
+
 fn read(path: impl AsRef<Path>) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }
@@ -196,6 +210,13 @@ mod tests {
         assert_eq!(other.try_wait().unwrap(), None);
         kill_members(vec![pid], |process| process == pid);
         assert!(!other.wait().unwrap().success());
+    }
+
+    #[test]
+    fn kills_are_counted_in_v1_and_v2() {
+        assert!(has_kills("low 0\nhigh 0\nmax 12\noom 1\noom_kill 1\noom_group_kill 0\n"));
+        assert!(has_kills("oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"));
+        assert!(!has_kills("oom_kill_disable 1\nunder_oom 0\noom_kill 0\n"));
     }
 
     #[test]

@@ -18,6 +18,7 @@ use toolgate_contract::{
 };
 
 pub(super) use self::pty_master::PtyMaster;
+use super::cgroup::MemoryCgroup;
 use super::command_paths::CommandPaths;
 use super::connect_broker::ConnectBroker;
 use super::decoy_watch::DecoyWatch;
@@ -79,6 +80,8 @@ pub(super) struct ChildResources {
     /// A directory for its temporary files, if it has no `/tmp` of its own.
     #[expect(dead_code, reason = "the directory is removed when this is dropped")]
     pub(super) scratch: Option<LayerDirectory>,
+    /// The cgroup that limits its memory, if it has a limit of its own.
+    pub(super) cgroup: Option<MemoryCgroup>,
 }
 
 /// The confinement of a command, from which its denials are found.
@@ -323,6 +326,10 @@ impl ChildProcess for Child {
 
     fn staged(&self) -> Option<Box<dyn StagedChanges>> {
         self.take_staged().map(|staged| Box::new(staged) as _)
+    }
+
+    fn ran_out_of_memory(&self) -> bool {
+        self.resources.lock().cgroup.as_ref().is_some_and(MemoryCgroup::ran_out_of_memory)
     }
 
     fn release(&self) {

@@ -50,6 +50,11 @@ pub enum SandboxError {
     /// A step failed. Nothing was run.
     #[error("The command wasn't run: {0}.")]
     Step(SetupFault),
+    /// The cgroup that limits its memory didn't take it.
+    #[error(
+        "The command wasn't run: its processes couldn't be put into the cgroup that limits their memory. Try again."
+    )]
+    MemoryLimit,
     /// The sandbox went away before it could say why.
     #[error("The sandbox ended before the command could start. Try again.")]
     Vanished,

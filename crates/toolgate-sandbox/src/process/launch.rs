@@ -10,6 +10,7 @@ use std::sync::Arc;
 use toolgate_contract::{LaunchSpec, NetworkAccess};
 
 use super::bound_sockets::BoundSockets;
+use super::cgroup::MemoryCgroup;
 use super::child::{Child, ChildResources, NewChild, PtyMaster};
 use super::command_paths::link_workspace;
 use super::command_plan::{CommandPlan, require_host_list, standing_plan};
@@ -73,6 +74,33 @@ struct SandboxState {
     warm: Mutex<WarmPool>,
 }
 
+/// What is started in a sandbox.
+struct CommandStart<'a> {
+    request: &'a ExecRequest,
+    streams: &'a [OwnedFd],
+    /// The cgroup that limits the command's memory, if it has a limit of its own.
+    cgroup: Option<&'a MemoryCgroup>,
+}
+
+impl CommandStart<'_> {
+    /// Runs the command in this sandbox, whose processes are in the cgroup before it starts.
+    async fn launch(&self, instance: &mut SandboxInstance) -> Result<LaunchedCommand, SandboxError> {
+        if let Some(cgroup) = self.cgroup {
+            instance.ready().await?;
+            if !instance.first_pid().is_some_and(|process| cgroup.add_process(process)) {
+                return Err(SandboxError::MemoryLimit);
+            }
+        }
+        instance.launch(self.request, self.streams).await
+    }
+}
+
+/// A cgroup of a command's own, where it has a limit for all its processes together and one can be made. Only in our own namespaces is it
+/// known which process all others descend from.
+fn own_cgroup(spec: &LaunchSpec, tier: Tier) -> Option<MemoryCgroup> {
+    spec.memory_together.filter(|_| tier == Tier::Namespaces).and_then(MemoryCgroup::make)
+}
+
 impl Sandbox {
     /// Starts the zygote, and finds the strongest tier that works here by building a sandbox of each.
     pub async fn new(options: SandboxOptions) -> Result<Self, SandboxError> {
@@ -116,13 +144,15 @@ impl Sandbox {
     async fn launch_once(&self, profile: &Profile, spec: &LaunchSpec) -> Result<Child, SandboxError> {
         let CommandPlan { plan, request, confinement, staged, scratch } =
             CommandPlan::new(profile, spec, self.inner.tier)?;
-        let plan = self.with_memory_limit(plan, spec);
+        let cgroup = own_cgroup(spec, plan.tier);
+        let plan = self.with_memory_limit(plan, spec, cgroup.is_some());
         let packed = packed(&plan)?;
         // Staged changes have directories of their own, so no sandbox could have been built ahead for them.
         let is_pooled = staged.is_none() && !spec.unsandboxed;
         let (pipes, inside) = connect(spec.streams)?;
         let waiting = if is_pooled { self.warm(|warm| warm.take(&packed)) } else { None };
-        let (mut instance, started) = self.start(waiting, plan.tier, &packed, &request, &inside).await?;
+        let start = CommandStart { request: &request, streams: &inside, cgroup: cgroup.as_ref() };
+        let (mut instance, started) = self.start(waiting, plan.tier, &packed, &start).await?;
         drop(inside);
         if is_pooled {
             self.refill_pool(packed);
@@ -137,18 +167,19 @@ impl Sandbox {
             instance,
             pipes,
             confinement,
-            resources: ChildResources { proxy, broker, staged, scratch },
+            resources: ChildResources { proxy, broker, staged, scratch, cgroup },
         }))
     }
 
     /// Takes the usual limit off the memory of each process where a cgroup limits that of all: sanitizers reserve terabytes of
     /// memory that they never use, which counts for the one (`RLIMIT_DATA`) and not for the other.
-    /// A command that may use less than others gets that limit.
-    fn with_memory_limit(&self, mut plan: SandboxPlan, spec: &LaunchSpec) -> SandboxPlan {
+    /// A command that may use less than others gets that limit; one for all its processes together only where it has no cgroup of its own.
+    fn with_memory_limit(&self, mut plan: SandboxPlan, spec: &LaunchSpec, has_own_cgroup: bool) -> SandboxPlan {
         if self.inner.has_memory_cgroup && plan.limits.memory == Some(default_memory_limit()) {
             plan.limits.memory = None;
         }
-        if let Some(most) = spec.memory_bytes {
+        let for_each = spec.memory_together.filter(|_| !has_own_cgroup);
+        if let Some(most) = spec.memory_bytes.into_iter().chain(for_each).min() {
             plan.limits.memory = Some(plan.limits.memory.map_or(most, |limit| limit.min(most)));
         }
         plan
@@ -156,7 +187,7 @@ impl Sandbox {
 
     /// Builds a sandbox for commands like this one ahead, and returns what it would enforce.
     pub async fn prepare(&self, profile: &Profile, spec: &LaunchSpec) -> Result<Enforcement, SandboxError> {
-        let plan = self.with_memory_limit(standing_plan(profile, spec, self.inner.tier)?, spec);
+        let plan = self.with_memory_limit(standing_plan(profile, spec, self.inner.tier)?, spec, false);
         let packed = packed(&plan)?;
         self.warm(|warm| warm.touch(&packed));
         let findings = match self.prepare_one(&packed).await {
@@ -194,22 +225,21 @@ impl Sandbox {
         waiting: Option<SandboxInstance>,
         tier: Tier,
         packed: &[u8],
-        request: &ExecRequest,
-        streams: &[OwnedFd],
+        start: &CommandStart<'_>,
     ) -> Result<(SandboxInstance, LaunchedCommand), SandboxError> {
         if let Some(mut instance) = waiting {
-            match instance.launch(request, streams).await {
+            match start.launch(&mut instance).await {
                 // It was killed while it waited, and nothing was run. A new one is built.
                 Err(error) if is_gone(&error) => {}
                 started => return Ok((instance, started?)),
             }
         }
         let mut instance = self.instance(tier, packed).await?;
-        match instance.launch(request, streams).await {
+        match start.launch(&mut instance).await {
             // It was killed before it was confined, and nothing was run.
             Err(error) if is_gone(&error) && !instance.is_confined() => {
                 instance = self.instance(tier, packed).await?;
-                let started = instance.launch(request, streams).await?;
+                let started = start.launch(&mut instance).await?;
                 Ok((instance, started))
             }
             started => Ok((instance, started?)),

@@ -19,7 +19,8 @@ pub struct SandboxedProcesses {
     profile: Profile,
     /// The environment whose toolchains are shown as well.
     toolchains: BTreeMap<OsString, OsString>,
-    /// The profile with those toolchains. They are looked for when the first command comes: that takes thousands of system calls.
+    /// The profile with those toolchains. They are looked for when the first command comes, while its sandbox is made: that takes
+    /// thousands of system calls.
     complete: OnceLock<Profile>,
     /// The private caches of package managers; none if they aren't kept.
     caches: Option<Arc<PackageCaches>>,
@@ -50,6 +51,13 @@ impl SandboxedProcesses {
     #[must_use]
     pub fn with_caches(mut self, caches: PackageCaches) -> Self {
         self.caches = Some(Arc::new(caches));
+        self
+    }
+
+    /// Keeps commands from changing these paths, which are in writable ones.
+    #[must_use]
+    pub fn with_protected(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.profile.protected.extend(paths);
         self
     }
 
@@ -102,7 +110,12 @@ impl SandboxedProcesses {
 
     /// Makes the sandbox and checks what it enforces, since policy judges commands on that assumption.
     async fn make(&self) -> Result<Sandbox, SandboxError> {
+        let (profile, environment) = (self.profile.clone(), self.toolchains.clone());
+        let complete = tokio::task::spawn_blocking(move || profile.with_toolchains(&environment));
         let sandbox = Sandbox::new(self.options.clone()).await?;
+        if let Ok(found) = complete.await {
+            _ = self.complete.set(found);
+        }
         let spec = LaunchSpec::shell("");
         requirements::check(&sandbox.prepare(&*self.profile(&spec).await, &spec).await?, self.weakest)?;
         self.profile.staging.as_deref().into_iter().for_each(overlay_changes::sweep);

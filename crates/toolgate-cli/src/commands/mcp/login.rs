@@ -182,17 +182,24 @@ impl ReturnedBrowser {
 async fn came_back(listener: &TcpListener) -> Result<ReturnedBrowser> {
     loop {
         let (mut stream, _) = listener.accept().await.context("the browser can't be waited for")?;
-        let mut line = String::new();
-        let mut reader = BufReader::new((&mut stream).take(LARGEST_REQUEST));
-        let reading = tokio::time::timeout(Duration::from_secs(10), reader.read_line(&mut line));
-        let is_read = matches!(reading.await, Ok(Ok(_)));
-        let target = line.strip_prefix("GET ").and_then(|rest| rest.split(' ').next()).filter(|_| is_read);
+        let reading = tokio::time::timeout(Duration::from_secs(10), request_line(&mut stream));
+        let line = reading.await.ok().and_then(Result::ok).unwrap_or_default();
+        let target = line.strip_prefix("GET ").and_then(|rest| rest.split(' ').next());
         if let Some(query) = target.and_then(|target| target.strip_prefix("/callback?")) {
             let parameters = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
             return Ok(ReturnedBrowser { stream, parameters });
         }
         respond(&mut stream, "404 Not Found", "There is nothing here.").await;
     }
+}
+
+/// The first line of a request. The rest of its head is read as well: closing a connection with something unread in it resets it, and
+/// the browser would show an error instead of the answer.
+async fn request_line(stream: &mut TcpStream) -> std::io::Result<String> {
+    let mut lines = BufReader::new(stream.take(LARGEST_REQUEST)).lines();
+    let first = lines.next_line().await?.unwrap_or_default();
+    while lines.next_line().await?.is_some_and(|line| !line.is_empty()) {}
+    Ok(first)
 }
 
 async fn respond(stream: &mut TcpStream, status: &str, words: &str) {

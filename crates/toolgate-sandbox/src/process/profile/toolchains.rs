@@ -1,10 +1,13 @@
 //! Toolchains outside of the system's own directories: what `PATH` leads to, and what well-known variables name. A command
 //! needs them to build and run things; nothing else around them is shown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::{OsStrExt, OsStringExt as _};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
 
 /// Variables that name the directory of a toolchain.
 const VARIABLES: &[&str] = &[
@@ -50,11 +53,17 @@ pub(super) fn find(environment: &BTreeMap<OsString, OsString>, home: Option<&Pat
     let directories: Vec<PathBuf> = std::env::split_paths(&path).filter_map(|directory| real(&directory)).collect();
     let is_in_a_home = |path: &PathBuf| HOMES.iter().map(Path::new).chain(home).any(|home| path.starts_with(home));
     let on_path = directories.iter().map(|directory| installation(directory));
-    let linked = directories.iter().filter(|directory| may_link_out(directory)).flat_map(|directory| {
-        symlinks(directory).into_iter().filter_map(|program| Some(installation(program.parent()?)))
-    });
+    let is_shown = |path: &Path| shown.iter().any(|known| path.starts_with(known));
+    let linked =
+        directories.iter().filter(|directory| may_link_out(directory)).flat_map(|directory| symlinks(directory));
+    // Most lead to what is shown anyway, and many into one directory.
+    let linked: BTreeSet<PathBuf> = linked
+        .filter_map(|program| program.parent().map(Path::to_owned))
+        .filter(|directory| directory.parent().is_none_or(|outer| !is_shown(outer)))
+        .collect();
+    let linked = linked.iter().map(|directory| installation(directory));
     let mut found: Vec<PathBuf> = named.chain(on_path.chain(linked).filter(|path| !is_in_a_home(path))).collect();
-    found.retain(|path| is_narrow(path, home) && !shown.iter().any(|known| path.starts_with(known)));
+    found.retain(|path| is_narrow(path, home) && !is_shown(path));
     found.sort();
     found.dedup();
     found
@@ -101,9 +110,12 @@ fn symlinks(directory: &Path) -> Vec<PathBuf> {
     entries.filter(is_link).filter(leads_away).filter_map(|entry| real(&entry.path())).collect()
 }
 
-/// An absolute path that exists, without symlinks.
+/// An absolute path that exists, without symlinks: that of its descriptor, which takes three system calls however deep it is.
 fn real(path: &Path) -> Option<PathBuf> {
-    path.is_absolute().then(|| std::fs::canonicalize(path).ok()).flatten()
+    let opened =
+        path.is_absolute().then(|| rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok())??;
+    let real = rustix::fs::readlink(format!("/proc/self/fd/{}", opened.as_raw_fd()), Vec::new()).ok()?;
+    Some(PathBuf::from(OsString::from_vec(real.into_bytes())))
 }
 
 #[cfg(test)]
