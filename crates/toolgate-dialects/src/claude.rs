@@ -5,28 +5,33 @@ mod agents;
 mod commands;
 mod failure;
 mod files;
+mod languages;
 mod notebooks;
 mod notes;
 mod search;
 mod tasks;
 mod unavailable;
 
-use crate::dialect::{Dialect, DialectTool};
+use crate::dialect::{Dialect, DialectTool, ServerNames};
 use crate::parameter::Parameter;
 use crate::parameter::ParameterKind::{Boolean, Choice, Integer, Objects, Text};
 use crate::questions::enter_questions;
+use crate::server_resources::{CLAUDE_LIST, CLAUDE_READ};
+use crate::tool_search;
 
 /// Claude Code since 2.1.
 pub static CLAUDE: Dialect = Dialect {
     unavailable: unavailable::UNAVAILABLE,
-    server_prefix: "mcp__",
+    instead: INSTEAD,
+    server_names: ServerNames::MCP,
     ..Dialect::new("claude", "Claude Code 2.1", TOOLS, failure::failure)
 };
 
 /// Claude Code 2.0 and 1.x.
 pub static CLAUDE_2_0: Dialect = Dialect {
     unavailable: unavailable::UNAVAILABLE_2_0,
-    server_prefix: "mcp__",
+    instead: INSTEAD,
+    server_names: ServerNames::MCP,
     ..Dialect::new("claude-2.0", "Claude Code 2.0 and 1.x", TOOLS_2_0, failure::failure)
 };
 
@@ -145,6 +150,10 @@ static TOOLS: &[DialectTool] = &[
     DialectTool::new("WebFetch", "fetch", FETCH_ABOUT, FETCH, notes::enter_fetch, notes::leave_fetch),
     DialectTool::new("Skill", "skill", SKILL_ABOUT, notes::SKILL, notes::enter_skill, notes::leave_skill),
     DialectTool::new("AskUserQuestion", "ask", ASK_ABOUT, notes::ASK, enter_questions, notes::leave_ask),
+    languages::TOOL,
+    CLAUDE_LIST,
+    CLAUDE_READ,
+    tool_search::CLAUDE,
 ];
 
 static TOOLS_2_0: &[DialectTool] = &[
@@ -205,6 +214,22 @@ static TOOLS_2_0: &[DialectTool] = &[
     DialectTool::new("WebFetch", "fetch", FETCH_ABOUT, FETCH, notes::enter_fetch, notes::leave_fetch),
     DialectTool::new("Skill", "skill", SKILL_ABOUT, notes::SKILL, notes::enter_skill, notes::leave_skill),
     DialectTool::new("AskUserQuestion", "ask", ASK_ABOUT, notes::ASK, enter_questions, notes::leave_ask),
+    languages::TOOL,
+    CLAUDE_LIST,
+    CLAUDE_READ,
+];
+
+const INSTEAD: &[(&str, &str)] = &[
+    ("list", "Bash"),
+    ("patch", "Edit"),
+    ("image", "Read"),
+    ("move", "Bash"),
+    ("delete", "Bash"),
+    ("search", "Grep"),
+    ("lsp_references", "LSP"),
+    ("lsp_hover", "LSP"),
+    ("lsp_symbols", "LSP"),
+    ("lsp_calls", "LSP"),
 ];
 
 const READ_ABOUT: &str = "Reads a file, with line numbers; up to 2000 lines from `offset`. Shows images.";

@@ -6,21 +6,25 @@ mod commands;
 mod exec_output;
 mod failure;
 mod files;
+mod indented_block;
 mod notes;
 mod unavailable;
 
 pub(crate) use files::{apply_patch, patched_files};
 
-use crate::dialect::{Dialect, DialectTool};
+use crate::dialect::{Dialect, DialectTool, ServerNames};
 use crate::parameter::ParameterKind::{Boolean, Choice, Integer, Object, Objects, Text, Texts};
 use crate::parameter::{ANY_INTEGER, Parameter};
 use crate::questions::enter_questions;
+use crate::server_resources::{CODEX_LIST, CODEX_READ};
+use crate::tool_search;
 
 /// Codex 0.166 in function mode.
 pub static CODEX: Dialect = Dialect {
     is_closed: false,
     unavailable: unavailable::UNAVAILABLE,
-    server_prefix: "mcp__",
+    instead: INSTEAD,
+    server_names: ServerNames::MCP,
     ..Dialect::new("codex", "Codex 0.166", TOOLS, failure::failure)
 };
 
@@ -28,6 +32,7 @@ pub static CODEX: Dialect = Dialect {
 pub static CODEX_2026_01: Dialect = Dialect {
     is_closed: false,
     unavailable: unavailable::UNAVAILABLE_2026_01,
+    instead: INSTEAD,
     ..Dialect::new("codex-2026-01", "Codex of January 2026", TOOLS_2026_01, failure::failure)
 };
 
@@ -106,17 +111,17 @@ const QUESTION: &[Parameter] = &[
 ];
 const ASK: &[Parameter] = &[Parameter::required("questions", Objects(QUESTION), "One to three questions")];
 const INDENTATION: &[Parameter] = &[
-    Parameter::optional("anchor_line", ANY_INTEGER, ""),
-    Parameter::optional("max_levels", ANY_INTEGER, ""),
-    Parameter::optional("include_siblings", Boolean, ""),
-    Parameter::optional("include_header", Boolean, ""),
-    Parameter::optional("max_lines", ANY_INTEGER, ""),
+    Parameter::optional("anchor_line", ANY_INTEGER, "The line that the block is around; offset if left out"),
+    Parameter::optional("max_levels", ANY_INTEGER, "How many levels to go up; 0 for all"),
+    Parameter::optional("include_siblings", Boolean, "Take blocks beside it too"),
+    Parameter::optional("include_header", Boolean, "Take comments above it; on unless switched off"),
+    Parameter::optional("max_lines", ANY_INTEGER, "How many lines at most"),
 ];
 const READ: &[Parameter] = &[
     Parameter::required("file_path", Text, "The absolute path of the file"),
     Parameter::optional("offset", ANY_INTEGER, "The line to start at, from 1"),
     Parameter::optional("limit", ANY_INTEGER, "How many lines to read"),
-    Parameter::optional("mode", Choice(&["slice", "indentation"]), "Only slice is here"),
+    Parameter::optional("mode", Choice(&["slice", "indentation"]), "Lines, or the block around one"),
     Parameter::optional("indentation", Object(INDENTATION), ""),
 ];
 const LIST: &[Parameter] = &[
@@ -159,6 +164,9 @@ static TOOLS: &[DialectTool] = &[
     agents::WAIT_TOOL,
     agents::STOP_TOOL,
     agents::LIST_TOOL,
+    CODEX_LIST,
+    CODEX_READ,
+    tool_search::CODEX,
 ];
 
 static TOOLS_2026_01: &[DialectTool] = &[
@@ -201,6 +209,21 @@ static TOOLS_2026_01: &[DialectTool] = &[
     agents::SEND_TOOL,
     agents::WAIT_TOOL_2026_01,
     agents::STOP_TOOL,
+    CODEX_LIST,
+    CODEX_READ,
+];
+
+/// Files are read and searched by commands, and changed by patches.
+const INSTEAD: &[(&str, &str)] = &[
+    ("read", "exec_command"),
+    ("list", "exec_command"),
+    ("find", "exec_command"),
+    ("grep", "exec_command"),
+    ("search", "exec_command"),
+    ("move", "exec_command"),
+    ("delete", "apply_patch"),
+    ("edit", "apply_patch"),
+    ("write", "apply_patch"),
 ];
 
 const EXEC_ABOUT: &str =

@@ -3,8 +3,9 @@
 
 use serde_json::{Map, Value};
 
-/// The schema without what a model can do without: widths of numbers, lengths, defaults that are the usual ones, `null` for an
-/// argument that can be left out anyway, and descriptions of the arguments as a whole, of list items and of words to choose from.
+/// The schema without what a model can do without: widths of numbers, lengths, a minimum of 0 or 1, defaults that are the usual
+/// ones, `null` for an argument that can be left out anyway, that there are no other arguments, and descriptions that only repeat
+/// a name, or are of the arguments as a whole, of list items and of words to choose from.
 pub(crate) fn concise_schema(schema: &Value) -> Value {
     let mut concise = schema.clone();
     shorten(&mut concise);
@@ -22,9 +23,10 @@ fn shorten(schema: &mut Value) {
     let Some(fields) = schema.as_object_mut() else { return };
     fields.retain(|keyword, value| match keyword.as_str() {
         "format" => !value.as_str().is_some_and(is_width),
-        "minimum" => *value != 0,
+        "minimum" => *value != 0 && *value != 1,
         "default" => !is_usual(value),
-        "minLength" | "maxLength" | "minItems" | "maxItems" => false,
+        "additionalProperties" => *value != false,
+        "minLength" | "maxLength" | "minItems" | "maxItems" | "title" | "$schema" => false,
         _ => true,
     });
     without_null(fields);
@@ -34,7 +36,12 @@ fn shorten(schema: &mut Value) {
     }
     for (keyword, value) in fields {
         match (keyword.as_str(), value) {
-            ("properties", Value::Object(properties)) => properties.values_mut().for_each(shorten),
+            ("properties", Value::Object(properties)) => {
+                for (name, property) in properties {
+                    shorten(property);
+                    without_repetition(name, property);
+                }
+            }
             ("items", items) => {
                 shorten(items);
                 without_description(items);
@@ -43,6 +50,25 @@ fn shorten(schema: &mut Value) {
             _ => {}
         }
     }
+}
+
+/// Takes away a description that says no more than the argument's name or the words to choose from.
+fn without_repetition(name: &str, property: &mut Value) {
+    let Some(description) = property["description"].as_str() else { return };
+    let is_short_beside_choices = property.get("enum").is_some() && description.split(' ').count() <= 4;
+    if is_short_beside_choices || repeats(name, description) {
+        without_description(property);
+    }
+}
+
+/// Whether every word that says something is one of the name's: "Whether to ignore case." of `ignore_case`.
+fn repeats(name: &str, description: &str) -> bool {
+    const SAYS_NOTHING: [&str; 6] = ["the", "a", "its", "whether", "to", "of"];
+    let stem =
+        |word: &str| word.chars().filter(|letter| letter.is_alphabetic()).take(5).collect::<String>().to_lowercase();
+    let parts: Vec<String> = name.split('_').map(stem).collect();
+    let words = description.split(' ').map(str::to_lowercase).filter(|word| !SAYS_NOTHING.contains(&word.as_str()));
+    words.map(|word| stem(&word)).all(|word| parts.contains(&word))
 }
 
 /// The format of a number, by its width in Rust.
@@ -103,6 +129,8 @@ mod tests {
     #[test]
     fn a_model_is_told_what_it_needs_to_write_a_call() {
         let schema = json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": "Args",
             "type": "object",
             "description": "What to do.",
             "additionalProperties": false,
@@ -115,8 +143,9 @@ mod tests {
                         { "type": "string", "const": "stop", "description": "Ends it." },
                     ],
                 },
+                "recursive": { "type": "boolean", "description": "Whether to recurse.", "default": false },
                 "format": { "type": ["string", "null"], "description": "Long\ntext.", "default": null },
-                "limit": { "type": "integer", "format": "uint32", "minimum": 0, "maximum": 9, "default": 5 },
+                "limit": { "type": "integer", "format": "uint32", "minimum": 1, "maximum": 9, "default": 5 },
                 "signal": { "anyOf": [{ "type": "string", "enum": ["INT"] }, { "type": "null" }], "default": null },
                 "kind": { "type": ["string", "null"], "enum": ["file", null], "default": null },
                 "edits": {
@@ -129,19 +158,15 @@ mod tests {
         });
         let expected = json!({
             "type": "object",
-            "additionalProperties": false,
             "required": ["action"],
             "properties": {
-                "action": {
-                    "type": "string",
-                    "enum": ["read", "stop"],
-                    "description": "What to do.",
-                },
+                "action": { "type": "string", "enum": ["read", "stop"] },
+                "recursive": { "type": "boolean" },
                 "format": { "type": "string", "description": "Long text." },
                 "limit": { "type": "integer", "maximum": 9, "default": 5 },
                 "signal": { "type": "string", "enum": ["INT"] },
                 "kind": { "type": "string", "enum": ["file"] },
-                "edits": { "type": "array", "items": { "type": "object", "additionalProperties": false } },
+                "edits": { "type": "array", "items": { "type": "object" } },
             },
         });
         assert_eq!(concise_schema(&schema), expected);

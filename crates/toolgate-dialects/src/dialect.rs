@@ -19,8 +19,10 @@ pub struct Dialect {
     pub tools: &'static [DialectTool],
     /// Names of its tools that can't be had here, each with the reason that the model is told.
     pub unavailable: &'static [(&'static str, &'static str)],
-    /// What it puts before the name of a tool of an MCP server, which is natively called `SERVER__TOOL`.
-    pub server_prefix: &'static str,
+    /// How it names tools of MCP servers.
+    pub server_names: ServerNames,
+    /// Tools of its own that do what a native one does, where none is mapped to it: hints name these.
+    pub instead: &'static [(&'static str, &'static str)],
     /// Whether its tools refuse arguments that they don't know.
     pub is_closed: bool,
     /// Arguments that every tool of it takes and that change nothing here.
@@ -31,6 +33,22 @@ pub struct Dialect {
     pub failure: fn(&FailedCall<'_>) -> ShownResult,
     /// How it writes the record of a run, if it has a form of its own for that.
     pub record: Option<WriteRecord>,
+}
+
+/// How a client names tools of MCP servers, which are natively called `SERVER__TOOL`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerNames {
+    /// What is before the server's name.
+    pub prefix: &'static str,
+    /// What is between the server and its tool.
+    pub separator: &'static str,
+}
+
+impl ServerNames {
+    /// As they are called natively.
+    pub const NATIVE: Self = Self { prefix: "", separator: "__" };
+    /// As several clients call them.
+    pub const MCP: Self = Self { prefix: "mcp__", separator: "__" };
 }
 
 /// How the results of a dialect are written.
@@ -163,6 +181,13 @@ pub struct EnteredCall {
     earlier: Vec<Reply>,
 }
 
+impl EnteredCall {
+    /// The arguments, as they were read.
+    pub(crate) fn arguments(&self) -> Value {
+        self.args.all().into()
+    }
+}
+
 /// A call that succeeded natively.
 pub struct Returned<'a> {
     /// The arguments that the model sent.
@@ -175,19 +200,19 @@ pub struct Returned<'a> {
     pub memory: &'a mut DialectMemory,
 }
 
-impl Returned<'_> {
+impl<'a> Returned<'a> {
     /// A field of the payload.
-    pub fn field(&self, name: &str) -> &Value {
+    pub fn field(&self, name: &str) -> &'a Value {
         self.reply.payload.as_ref().and_then(|payload| payload.get(name)).unwrap_or(&Value::Null)
     }
 
     /// A text of the payload.
-    pub fn text(&self, name: &str) -> &str {
+    pub fn text(&self, name: &str) -> &'a str {
         self.field(name).as_str().unwrap_or_default()
     }
 
     /// A list of the payload.
-    pub fn list(&self, name: &str) -> &[Value] {
+    pub fn list(&self, name: &str) -> &'a [Value] {
         self.field(name).as_array().map_or(&[], Vec::as_slice)
     }
 
@@ -284,7 +309,8 @@ impl Dialect {
             about,
             tools,
             unavailable: &[],
-            server_prefix: "",
+            server_names: ServerNames::NATIVE,
+            instead: &[],
             is_closed: true,
             ignored: &[],
             format: ResultFormat::Text,
@@ -370,7 +396,7 @@ impl Dialect {
                 shown
             }
             Some(error) => {
-                let asked = AskedCall { id: &reply.tool_call_id, tool: tool.name, args: &Value::Object(args.all()) };
+                let asked = AskedCall { id: &reply.tool_call_id, tool: tool.name, args: &entered.arguments() };
                 self.say_failure(&asked, &EnterFault::Refused(error.clone()), Some(reply), memory)
             }
         }
@@ -391,6 +417,10 @@ impl Dialect {
     ) -> ShownResult {
         let AskedCall { id, tool, args } = *asked;
         let known = self.tools.iter().map(|tool| tool.name).collect();
+        let fault = &match fault {
+            EnterFault::Refused(error) => EnterFault::Refused(self.with_own_names(tool, error)),
+            other => other.clone(),
+        };
         let mut shown = (self.failure)(&FailedCall { id, tool, args, fault, reply, known, memory });
         if let (ResultFormat::Text, EnterFault::Refused(ToolError { hint: Some(hint), .. })) = (self.format, fault) {
             shown.text += &format!("\n{hint}");

@@ -1,19 +1,20 @@
 //! The dialects that one session speaks. Several can be spoken at once, beside the native tools or without them, as long as
 //! each name means one thing.
 
-use toolgate_contract::{Declaration, Permission};
+use toolgate_contract::{Declaration, Permission, TOOLS_FIND, TOOLS_USE};
 
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, ServerNames};
 use crate::{DIALECTS, dialect};
 
 /// The name of the native tools among dialects.
 pub const NATIVE: &str = "native";
 
-/// A tool that has its native name in every dialect: results name what was cut by handles that only this one reads.
-const STORED_OUTPUT: &str = "artifact";
+/// Tools that have their native names in every dialect. Results name what was cut by handles that only `artifact` reads, and where
+/// servers have many tools, two find and use them.
+const EVERYWHERE: [&str; 3] = ["artifact", TOOLS_FIND, TOOLS_USE];
 
-/// What stands between server and tool in the name of a tool of an MCP server.
-const SERVER_SEPARATOR: &str = "__";
+/// Whether there is a native tool of this name.
+pub type IsTool<'a> = &'a dyn Fn(&str) -> bool;
 
 /// The dialects of a session, in the order in which they were named.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,7 +92,7 @@ impl DialectSet {
 
     /// Checks that no native tool has the name of a dialect's, if both are spoken.
     pub fn beside<'a>(self, native: impl Iterator<Item = &'a Declaration>) -> Result<Self, DialectSetError> {
-        let shared = native.filter(|_| self.has_native).find_map(|tool| Some((tool, self.speaker(&tool.name)?)));
+        let shared = native.filter(|_| self.has_native).find_map(|tool| Some((tool, self.owner(&tool.name)?)));
         match shared {
             None => Ok(self),
             Some((tool, speaker)) => {
@@ -113,12 +114,17 @@ impl DialectSet {
 
     /// Which dialect reads a call of this tool; none if it is a native call. A name that nobody knows belongs to the first
     /// dialect, which says so in its own words.
-    pub(crate) fn speaker(&self, tool: &str) -> Option<usize> {
-        if tool == STORED_OUTPUT || self.server_tool(tool).is_some() {
-            return None;
+    pub(crate) fn speaker(&self, tool: &str, is_tool: IsTool<'_>) -> Option<usize> {
+        if let Some(known) = self.owner(tool) {
+            return Some(known);
         }
-        let known = self.dialects.iter().position(|dialect| dialect.tool(tool).is_some());
-        known.or((!self.has_native && !self.dialects.is_empty()).then_some(0))
+        let is_nobodys = EVERYWHERE.contains(&tool) || self.server_tool(tool, is_tool).is_some();
+        (!is_nobodys && !self.has_native && !self.dialects.is_empty()).then_some(0)
+    }
+
+    /// The dialect that has a tool of this name.
+    fn owner(&self, tool: &str) -> Option<usize> {
+        self.dialects.iter().position(|dialect| dialect.tool(tool).is_some())
     }
 
     /// The names of the tools that do what this native one does.
@@ -128,22 +134,31 @@ impl DialectSet {
         mapped.chain(self.has_native.then_some(native))
     }
 
-    /// The native name of a tool of an MCP server, if this can be one: the clients' prefix is taken off, and `server/tool` is
+    /// The native name of a tool of an MCP server, if this can be one: written as clients write it, or natively. `server/tool` is
     /// the same as `server__tool`.
-    pub fn server_tool(&self, tool: &str) -> Option<String> {
-        let plain = tool.strip_prefix(self.server_prefix()).unwrap_or(tool);
+    pub fn server_tool(&self, tool: &str, is_tool: IsTool<'_>) -> Option<String> {
+        let ServerNames { prefix, separator } = self.server_names();
+        let native = ServerNames::NATIVE.separator;
+        // Where the client's separator can be part of a name, only the tools themselves say where the server's name ends.
+        let short = tool.strip_prefix(prefix).filter(|_| separator != native && self.owner(tool).is_none());
+        let ends = short.into_iter().flat_map(|short| short.match_indices(separator).map(move |(at, _)| (short, at)));
+        let mut split = ends.map(|(short, at)| format!("{}{native}{}", &short[..at], &short[at + separator.len()..]));
+        if let Some(known) = split.find(|name| is_tool(name)) {
+            return Some(known);
+        }
+        let plain = tool.strip_prefix(prefix).filter(|_| separator == native).unwrap_or(tool);
         let plain = match plain.split_once('/') {
-            Some((server, tool)) if !plain.contains(SERVER_SEPARATOR) => format!("{server}{SERVER_SEPARATOR}{tool}"),
+            Some((server, tool)) if !plain.contains(native) => format!("{server}{native}{tool}"),
             _ => plain.to_owned(),
         };
-        plain.contains(SERVER_SEPARATOR).then_some(plain)
+        plain.contains(native).then_some(plain)
     }
 
     /// Beside native tools, tools of servers have their native names.
-    fn server_prefix(&self) -> &'static str {
+    fn server_names(&self) -> ServerNames {
         match self.dialects.first() {
-            Some(first) if !self.has_native => first.server_prefix,
-            _ => "",
+            Some(first) if !self.has_native => first.server_names,
+            _ => ServerNames::NATIVE,
         }
     }
 
@@ -156,18 +171,34 @@ impl DialectSet {
     pub fn declarations<'a>(&self, offered: impl Iterator<Item = &'a Declaration>) -> Vec<Declaration> {
         let offered: Vec<&Declaration> = offered.collect();
         let mapped = self.dialects.iter().flat_map(|dialect| dialect.declarations(offered.iter().copied()));
-        let native = offered.iter().filter_map(|tool| self.unmapped(tool));
-        mapped.chain(native).collect()
+        let mut declared: Vec<Declaration> = mapped.collect();
+        for tool in offered {
+            if let Some(mut unmapped) = self.unmapped(tool) {
+                // Two servers' tools can have one name in a client's form. The second keeps its native one.
+                if declared.iter().any(|other| other.name == unmapped.name) {
+                    unmapped.name.clone_from(&tool.name);
+                }
+                declared.push(unmapped);
+            }
+        }
+        declared
     }
 
-    /// A tool that no dialect maps, as it is offered all the same: every tool beside the native ones, stored output, and tools of MCP
-    /// servers, which nobody knows by other names.
+    /// A tool that no dialect maps, as it is offered all the same: every tool beside the native ones, those with native names
+    /// everywhere, and tools of MCP servers.
     fn unmapped(&self, tool: &Declaration) -> Option<Declaration> {
-        let is_servers =
-            tool.required_permissions.contains(&Permission::McpCall) && tool.name.contains(SERVER_SEPARATOR);
-        match is_servers {
-            true => Some(Declaration { name: format!("{}{}", self.server_prefix(), tool.name), ..tool.clone() }),
-            false => (self.has_native || tool.name == STORED_OUTPUT).then(|| tool.clone()),
+        let of_server = tool.name.split_once(ServerNames::NATIVE.separator);
+        match of_server.filter(|_| tool.required_permissions.contains(&Permission::McpCall)) {
+            Some((server, name)) => {
+                let ServerNames { prefix, separator } = self.server_names();
+                Some(Declaration { name: format!("{prefix}{server}{separator}{name}"), ..tool.clone() })
+            }
+            None => {
+                let is_mapped =
+                    self.dialects.iter().any(|dialect| dialect.tools.iter().any(|own| own.native == tool.name));
+                let is_offered = self.has_native || (EVERYWHERE.contains(&tool.name.as_str()) && !is_mapped);
+                is_offered.then(|| tool.clone())
+            }
         }
     }
 }
@@ -211,26 +242,75 @@ mod tests {
 
     #[test]
     fn a_call_belongs_to_the_dialect_that_has_its_tool() {
-        let speaker = |names: &str, tool: &str| names.parse::<DialectSet>().unwrap().speaker(tool);
+        let speaker =
+            |names: &str, tool: &str| names.parse::<DialectSet>().unwrap().speaker(tool, &|name| name == "time__now");
         assert_eq!((speaker("claude,codex", "Read"), speaker("claude,codex", "exec_command")), (Some(0), Some(1)));
         assert_eq!(speaker("claude,codex", "unknown"), Some(0), "the first says that it doesn't know it");
         assert_eq!(speaker("claude,native", "unknown"), None, "the gate says that it doesn't know it");
         assert_eq!((speaker("native", "read"), speaker("claude", "artifact")), (None, None));
         assert_eq!(speaker("claude", "mcp__time__now"), None, "a server's tool is nobody's own");
+        assert_eq!((speaker("gemini", "mcp_time_now"), speaker("gemini", "mcp_time_then")), (None, Some(0)));
+        assert_eq!((speaker("opencode", "time_now"), speaker("opencode", "apply_patch")), (None, Some(0)));
+        assert_eq!(speaker("gemini", "tools_find"), None, "many servers' tools are found in every dialect");
     }
 
     #[test]
-    fn tools_of_servers_have_the_clients_prefix() {
-        let native = |names: &str, tool: &str| names.parse::<DialectSet>().unwrap().server_tool(tool);
-        for (dialect, tool) in [
-            ("claude", "mcp__time__now"),
-            ("codex", "mcp__time__now"),
-            ("codex-2026-01", "time/now"),
-            ("gemini", "time__now"),
+    fn tools_of_servers_have_the_clients_names() {
+        let is_tool = |name: &str| ["time__now", "my_time__now", "time__right_now", "apply__patch"].contains(&name);
+        let native = |names: &str, tool: &str| names.parse::<DialectSet>().unwrap().server_tool(tool, &is_tool);
+        for (dialect, tool, expected) in [
+            ("claude", "mcp__time__now", "time__now"),
+            ("codex", "mcp__time__now", "time__now"),
+            ("codex-2026-01", "time/now", "time__now"),
+            ("gemini", "mcp_time_now", "time__now"),
+            ("gemini", "mcp_my_time_now", "my_time__now"),
+            ("gemini", "mcp_time_right_now", "time__right_now"),
+            ("gemini", "time__now", "time__now"),
+            ("opencode", "time_now", "time__now"),
+            ("opencode", "my_time_now", "my_time__now"),
+            ("opencode", "apply__patch", "apply__patch"),
+            ("claude,native", "time__now", "time__now"),
         ] {
-            assert_eq!(native(dialect, tool).as_deref(), Some("time__now"), "{dialect}");
+            assert_eq!(native(dialect, tool).as_deref(), Some(expected), "{dialect} {tool}");
         }
-        assert_eq!((native("claude", "Read"), native("claude", "mcp__time")), (None, None));
-        assert_eq!(native("claude,native", "time__now").as_deref(), Some("time__now"));
+        for (dialect, tool) in [
+            ("claude", "Read"),
+            ("claude", "mcp__time"),
+            ("gemini", "mcp_time_later"),
+            ("gemini", "time_now"),
+            ("opencode", "apply_patch"),
+        ] {
+            assert_eq!(native(dialect, tool), None, "{dialect} {tool}");
+        }
+    }
+
+    fn tool(name: &str, permission: Permission) -> Declaration {
+        Declaration {
+            name: name.into(),
+            version: "1.0.0".parse().unwrap(),
+            description: String::new(),
+            args_schema: Default::default(),
+            return_schema: Default::default(),
+            required_permissions: vec![permission],
+            side_effects: Vec::new(),
+            risk: toolgate_contract::Risk::Low,
+            parallel: true,
+            form: toolgate_contract::ArgumentFormat::Function { strict: false },
+            result_form: Default::default(),
+        }
+    }
+
+    #[test]
+    fn a_name_that_two_servers_tools_would_share_is_given_once() {
+        let of_server = |name: &str| tool(name, Permission::McpCall);
+        let tools =
+            [of_server("a__b_c"), of_server("a_b__c"), of_server("apply__patch"), tool("patch", Permission::FsWrite)];
+        let declared = |dialect: &str| {
+            let set: DialectSet = dialect.parse().unwrap();
+            set.declarations(tools.iter()).into_iter().map(|tool| tool.name).collect::<Vec<_>>()
+        };
+        assert_eq!(declared("opencode"), ["apply_patch", "a_b_c", "a_b__c", "apply__patch"]);
+        assert_eq!(declared("gemini"), ["mcp_a_b_c", "a_b__c", "mcp_apply_patch"]);
+        assert_eq!(declared("claude"), ["mcp__a__b_c", "mcp__a_b__c", "mcp__apply__patch"]);
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolgate_contract::{ErrorCode, Reply, ToolError};
 
 use crate::dialect::{AskedCall, EnterFault, EnteredCall, NativeCall, ShownResult};
-use crate::dialect_set::DialectSet;
+use crate::dialect_set::{DialectSet, IsTool};
 use crate::memory::DialectMemory;
 
 /// A session's dialects, with what each of them remembers.
@@ -22,18 +22,25 @@ pub struct SpokenCall {
     speaker: usize,
     id: String,
     tool: String,
+    entered: Result<EnteredCall, RefusedEntry>,
+}
+
+/// Arguments of which no native call could be made, and why.
+#[derive(Debug, Clone)]
+struct RefusedEntry {
     args: Value,
-    entered: Result<EnteredCall, EnterFault>,
+    fault: EnterFault,
 }
 
 impl SpokenCall {
-    fn asked(&self) -> AskedCall<'_> {
-        AskedCall { id: &self.id, tool: &self.tool, args: &self.args }
-    }
-
     /// The native call to make next, or why none can be made.
     pub fn native(&self) -> Result<&NativeCall, ToolError> {
-        self.entered.as_ref().map(|entered| &entered.native).map_err(|fault| native_error(&self.tool, fault))
+        self.entered.as_ref().map(|entered| &entered.native).map_err(|refused| native_error(&self.tool, &refused.fault))
+    }
+
+    /// Takes the arguments of the native call to make next.
+    pub fn take_args(&mut self) -> Value {
+        self.entered.as_mut().map(|entered| std::mem::take(&mut entered.native.args)).unwrap_or_default()
     }
 }
 
@@ -65,12 +72,13 @@ impl DialectState {
         self.memories.iter_mut().for_each(|memory| session.clone_into(&mut memory.session));
     }
 
-    /// Begins a call; none if it is a native one.
-    pub fn begin(&self, asked: &AskedCall<'_>) -> Option<SpokenCall> {
+    /// Begins a call; none if it is a native one. `is_tool` knows the native tools, those of servers among them.
+    pub fn begin(&self, asked: &AskedCall<'_>, is_tool: IsTool<'_>) -> Option<SpokenCall> {
         let AskedCall { id, tool, args } = *asked;
-        let speaker = self.set.speaker(tool)?;
+        let speaker = self.set.speaker(tool, is_tool)?;
         let entered = self.set.dialects()[speaker].enter(tool, args, &self.memories[speaker]);
-        Some(SpokenCall { speaker, id: id.to_owned(), tool: tool.to_owned(), args: args.clone(), entered })
+        let entered = entered.map_err(|fault| RefusedEntry { args: args.clone(), fault });
+        Some(SpokenCall { speaker, id: id.to_owned(), tool: tool.to_owned(), entered })
     }
 
     /// Takes the reply to the native call. Gives what the model is shown, or nothing if another native call follows.
@@ -78,8 +86,9 @@ impl DialectState {
         let (dialect, memory) = (self.set.dialects()[call.speaker], &mut self.memories[call.speaker]);
         let entered = match &call.entered {
             Ok(entered) => entered,
-            Err(fault) => {
-                return Some(dialect.fail(&call.asked(), &recorded_fault(call, fault, reply), memory));
+            Err(RefusedEntry { args, fault }) => {
+                let asked = AskedCall { id: &call.id, tool: &call.tool, args };
+                return Some(dialect.fail(&asked, &recorded_fault(call, fault, reply), memory));
             }
         };
         match dialect.next(entered, reply, memory) {
@@ -89,16 +98,17 @@ impl DialectState {
             }
             Ok(None) => Some(dialect.leave(entered, reply, memory)),
             Err(fault) => {
-                let shown = dialect.fail(&call.asked(), &fault, memory);
-                call.entered = Err(fault);
+                let args = entered.arguments();
+                let shown = dialect.fail(&AskedCall { id: &call.id, tool: &call.tool, args: &args }, &fault, memory);
+                call.entered = Err(RefusedEntry { args, fault });
                 Some(shown)
             }
         }
     }
 
     /// What the model is shown of a call that failed for a reason that only the front end knows.
-    pub fn fail(&self, id: &str, tool: &str, error: &ToolError) -> Option<ShownResult> {
-        let speaker = self.set.speaker(tool)?;
+    pub fn fail(&self, id: &str, tool: &str, error: &ToolError, is_tool: IsTool<'_>) -> Option<ShownResult> {
+        let speaker = self.set.speaker(tool, is_tool)?;
         let (asked, fault) = (AskedCall { id, tool, args: &json!({}) }, EnterFault::Refused(error.clone()));
         Some(self.set.dialects()[speaker].fail(&asked, &fault, &self.memories[speaker]))
     }

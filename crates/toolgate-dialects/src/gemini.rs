@@ -8,9 +8,10 @@ mod notes;
 mod search;
 mod web;
 
-use crate::dialect::{Dialect, DialectTool};
+use crate::dialect::{Dialect, DialectTool, ServerNames};
 use crate::parameter::ParameterKind::{Boolean, Choice, Integer, Object, Objects, Text, Texts};
 use crate::parameter::{ANY_INTEGER, Parameter};
+use crate::server_resources::{GEMINI_LIST, GEMINI_READ};
 use crate::tasks::leave_task;
 
 /// Gemini CLI.
@@ -19,6 +20,8 @@ pub static GEMINI: Dialect = Dialect {
     // An order within the turn, which the gate keeps by its locks.
     ignored: &["wait_for_previous"],
     unavailable: UNAVAILABLE,
+    server_names: ServerNames { prefix: "mcp_", separator: "_" },
+    instead: INSTEAD,
     ..Dialect::new("gemini", "Gemini CLI 0.61", TOOLS, failure::failure)
 };
 
@@ -156,14 +159,23 @@ static TOOLS: &[DialectTool] = &[
     DialectTool::new("write_todos", "todo_write", TODO_ABOUT, TODOS, notes::enter_todos, notes::leave_todos),
     DialectTool::new("save_memory", "memory", MEMORY_ABOUT, MEMORY, notes::enter_memory, notes::leave_memory),
     DialectTool::new("ask_user", "ask", ASK_ABOUT, ASK, notes::enter_ask, notes::leave_ask),
+    GEMINI_LIST,
+    GEMINI_READ,
+];
+
+const INSTEAD: &[(&str, &str)] = &[
+    ("patch", "replace"),
+    ("image", "read_file"),
+    ("todo_read", "write_todos"),
+    ("move", "run_shell_command"),
+    ("delete", "run_shell_command"),
+    ("search", "grep_search"),
 ];
 
 const UNAVAILABLE: &[(&str, &str)] = &[
     ("google_web_search", "there is no web search. Fetch a known address with `web_fetch`."),
     ("enter_plan_mode", "plan mode belongs to the client itself. Say your plan with `update_topic`."),
     ("exit_plan_mode", "plan mode belongs to the client itself. Say your plan with `update_topic`."),
-    ("list_mcp_resources", "resources of MCP servers aren't offered."),
-    ("read_mcp_resource", "resources of MCP servers aren't offered."),
 ];
 
 const READ_ABOUT: &str = "Reads a file, or a range of its lines. Shows images.";

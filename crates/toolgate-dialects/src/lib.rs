@@ -17,7 +17,9 @@ mod dialect_state;
 mod expression;
 mod fence;
 mod gemini;
+mod hints;
 mod json_result;
+mod languages;
 mod matches;
 mod memory;
 mod nearest;
@@ -30,12 +32,14 @@ mod questions;
 mod recorded_calls;
 mod redaction;
 mod schema_subset;
+mod server_resources;
 mod shell;
 mod skills;
 pub mod strict_json;
 mod tasks;
 mod todos;
 mod tool_call;
+mod tool_search;
 
 pub use autonous::AUTONOUS;
 pub use best_known::best_known;
@@ -46,9 +50,9 @@ pub use codex::{CODEX, CODEX_2026_01};
 pub use definitions::{DefinitionFormat, definition};
 pub use dialect::{
     Answered, AskedCall, Dialect, DialectTool, EnterFault, EnterTool, EnteredCall, FailedCall, LeaveTool, NativeCall,
-    NextCall, ResultFormat, Returned, ShownResult, WriteRecord,
+    NextCall, ResultFormat, Returned, ServerNames, ShownResult, WriteRecord,
 };
-pub use dialect_set::{DialectSet, DialectSetError, NATIVE};
+pub use dialect_set::{DialectSet, DialectSetError, IsTool, NATIVE};
 pub use dialect_state::{DialectState, SpokenCall, asked_id, step_id};
 pub use gemini::GEMINI;
 pub use memory::DialectMemory;

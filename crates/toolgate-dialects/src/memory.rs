@@ -56,8 +56,8 @@ impl DialectMemory {
     }
 
     /// Remembers which version of a file the model has seen.
-    pub fn saw(&mut self, path: &str, sha256: &str) {
-        self.seen.insert(path.to_owned(), sha256.to_owned());
+    pub fn saw(&mut self, path: String, sha256: &str) {
+        sha256.clone_into(self.seen.entry(path).or_default());
     }
 
     /// The version of a file that the model has seen last.

@@ -1,29 +1,74 @@
 //! Lines with their numbers, as several clients show files.
 
-use std::fmt::Write as _;
+/// How a client writes a line with its number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LineStyle {
+    /// What is before the number.
+    pub(crate) before: &'static str,
+    /// How many columns the number has at least, filled with spaces.
+    pub(crate) columns: usize,
+    /// What is between the number and the line.
+    pub(crate) after: &'static str,
+    /// Characters of a line that are shown.
+    pub(crate) most_characters: usize,
+}
 
-/// Adds a line with its number to a text.
-pub(crate) type LineWriter = dyn Fn(&mut String, i64, &str);
+impl LineStyle {
+    /// A style that shows whole lines.
+    pub(crate) const fn new(before: &'static str, columns: usize, after: &'static str) -> Self {
+        Self { before, columns, after, most_characters: usize::MAX }
+    }
+}
 
 /// Bytes that a number and what is around it take, about.
 const PREFIX: usize = 8;
 
-/// The text with a number on each line, written by `add`.
-pub(crate) fn numbered(text: &str, first: i64, add: &LineWriter) -> String {
+/// The text with a number on each line. This is most of what a mapped read costs, so it does without the formatting machinery.
+pub(crate) fn numbered(text: &str, first: i64, style: &LineStyle) -> String {
     let mut shown = String::with_capacity(text.len() + text.len() / 40 * PREFIX + PREFIX);
     for (number, line) in (first..).zip(text.split('\n')) {
         if number > first {
             shown.push('\n');
         }
-        add(&mut shown, number, line);
+        shown.push_str(style.before);
+        push_number(&mut shown, number, style.columns);
+        shown.push_str(style.after);
+        shown.push_str(shortened(line.trim_end_matches('\r'), style.most_characters));
     }
     shown
 }
 
-/// Adds a line behind its number and a mark.
-pub(crate) fn add_line(shown: &mut String, number: std::fmt::Arguments<'_>, line: &str) {
-    shown.write_fmt(number).expect("a text takes everything");
-    shown.push_str(line);
+/// The beginning of a line.
+pub(crate) fn shortened(line: &str, most_characters: usize) -> &str {
+    // A character has at least a byte.
+    if line.len() <= most_characters {
+        return line;
+    }
+    let end = line.char_indices().nth(most_characters).map_or(line.len(), |(at, _)| at);
+    &line[..end]
+}
+
+/// Adds a number, with spaces before it until it has so many columns.
+fn push_number(shown: &mut String, number: i64, columns: usize) {
+    let mut digits = [0; 20];
+    let mut start = digits.len();
+    let mut rest = number.unsigned_abs();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    let sign = usize::from(number < 0);
+    for _ in digits.len() - start + sign..columns {
+        shown.push(' ');
+    }
+    if number < 0 {
+        shown.push('-');
+    }
+    shown.extend(digits[start..].iter().map(|digit| char::from(*digit)));
 }
 
 /// A text for clients that count one more, empty line behind a final newline. Where the file goes on, there is none.
@@ -46,10 +91,23 @@ mod tests {
 
     #[test]
     fn a_final_newline_shows_one_more_line_at_the_end_of_the_file_alone() {
-        let tabbed = |shown: &mut String, number: i64, line: &str| add_line(shown, format_args!("{number}\t"), line);
+        let tabbed = LineStyle::new("", 0, "\t");
         assert_eq!(numbered(with_final_line("one\ntwo\n", true), 1, &tabbed), "1\tone\n2\ttwo\n3\t");
         assert_eq!(numbered(with_final_line("one\ntwo\n", false), 1, &tabbed), "1\tone\n2\ttwo");
-        assert_eq!(numbered(with_final_line("one\r\ntwo", true), 7, &tabbed), "7\tone\r\n8\ttwo");
+        assert_eq!(numbered(with_final_line("one\r\ntwo", true), 7, &tabbed), "7\tone\n8\ttwo");
+    }
+
+    #[test]
+    fn numbers_are_written_as_formatting_writes_them() {
+        for number in [0, 7, 10, 99_999, 1_000_000, -1, -12, i64::MAX, i64::MIN] {
+            for columns in [0, 1, 6] {
+                let mut shown = String::new();
+                push_number(&mut shown, number, columns);
+                assert_eq!(shown, format!("{number:>columns$}"));
+            }
+        }
+        let short = LineStyle { most_characters: 2, ..LineStyle::new("L", 0, ": ") };
+        assert_eq!(numbered("€€€\nab\nabc", 9, &short), "L9: €€\nL10: ab\nL11: ab");
     }
 
     #[test]

@@ -4,19 +4,23 @@
 mod commands;
 mod failure;
 mod files;
+mod languages;
 mod notes;
 mod search;
 
-use crate::dialect::{Dialect, DialectTool};
+use crate::dialect::{Dialect, DialectTool, ServerNames};
 use crate::parameter::ParameterKind::{Boolean, Choice, Integer, Objects, Text};
 use crate::parameter::{Parameter, ParameterKind};
 use crate::questions::enter_questions;
+use crate::server_resources::{CODEX_LIST, CODEX_READ};
 use crate::tasks::leave_task;
 
 /// opencode.
 pub static OPENCODE: Dialect = Dialect {
     is_closed: false,
     unavailable: UNAVAILABLE,
+    server_names: ServerNames { prefix: "", separator: "_" },
+    instead: INSTEAD,
     ..Dialect::new("opencode", "opencode 1.18", TOOLS, failure::failure)
 };
 
@@ -94,14 +98,31 @@ static TOOLS: &[DialectTool] = &[
     DialectTool::new("webfetch", "fetch", FETCH_ABOUT, FETCH, notes::enter_fetch, notes::leave_fetch),
     DialectTool::new("skill", "skill", SKILL_ABOUT, SKILL, notes::enter_skill, notes::leave_skill),
     DialectTool::new("question", "ask", ASK_ABOUT, ASK, enter_questions, notes::leave_ask),
+    languages::TOOL,
+    CODEX_LIST,
+    CODEX_READ,
+];
+
+const INSTEAD: &[(&str, &str)] = &[
+    ("list", "read"),
+    ("image", "read"),
+    ("todo_read", "todowrite"),
+    ("move", "bash"),
+    ("delete", "bash"),
+    ("process", "bash"),
+    ("search", "grep"),
+    ("lsp_references", "lsp"),
+    ("lsp_hover", "lsp"),
+    ("lsp_symbols", "lsp"),
+    ("lsp_calls", "lsp"),
 ];
 
 const UNAVAILABLE: &[(&str, &str)] = &[
-    ("lsp", "it has no mapping to the language servers yet. Use `grep` to find symbols."),
     ("list", "`read` shows directories."),
-    ("list_mcp_resources", "resources of MCP servers aren't offered."),
-    ("list_mcp_resource_templates", "resources of MCP servers aren't offered."),
-    ("read_mcp_resource", "resources of MCP servers aren't offered."),
+    (
+        "list_mcp_resource_templates",
+        "templates of addresses aren't offered; list_mcp_resources shows what can be read.",
+    ),
     ("plan_exit", "plan mode belongs to the client itself."),
 ];
 

@@ -4,7 +4,10 @@
 use std::path::Path;
 
 use parking_lot::Mutex;
-use toolgate_contract::{Call, CancellationToken, Reply, ToolError};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use toolgate_contract::{Call, CancellationToken, Decision, Reply, ToolError, schemars};
 use toolgate_dialects::{AskedCall, DialectSet, DialectState, NativeCall, ShownResult, step_id};
 use toolgate_runtime::{Gate, Session};
 
@@ -19,6 +22,19 @@ pub struct DialectReply {
     pub shown: Option<ShownResult>,
     /// The native reply.
     pub reply: Reply,
+}
+
+/// What would become of a call if it were made now.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CallCheck {
+    /// Whether it would run, wait for a person's approval, or be refused.
+    pub decision: Decision,
+    /// Why a person would have to approve it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Why it would be refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ToolError>,
 }
 
 impl DialectSession {
@@ -44,20 +60,29 @@ impl DialectSession {
     }
 
     /// Makes a call. Native calls after the first have ids of their own, made of the call's.
-    pub async fn perform(&self, call: Call, gate: &Gate, session: &Session, cancel: CancellationToken) -> DialectReply {
+    pub async fn perform(
+        &self,
+        mut call: Call,
+        gate: &Gate,
+        session: &Session,
+        cancel: CancellationToken,
+    ) -> DialectReply {
         let begun = {
             let mut state = self.0.lock();
             state.set_session(&session.id);
-            state.begin(&AskedCall { id: &call.tool_call_id, tool: &call.name, args: &call.args })
+            let asked = AskedCall { id: &call.tool_call_id, tool: &call.name, args: &call.args };
+            state.begin(&asked, &|name| gate.has_tool(name))
         };
         let Some(mut spoken) = begun else {
-            return DialectReply { shown: None, reply: gate.perform(self.native(call), session, cancel).await };
+            return DialectReply { shown: None, reply: gate.perform(self.native(call, gate), session, cancel).await };
         };
         let mut step = 1;
+        let asked_args = std::mem::take(&mut call.args);
         let (reply, shown) = loop {
+            let args = spoken.take_args();
             let reply = match spoken.native() {
-                Ok(native) => gate.perform(native_call(&call, native, step), session, cancel.clone()).await,
-                Err(error) => gate.refuse(call.clone(), session, error),
+                Ok(native) => gate.perform(native_call(&call, native, args, step), session, cancel.clone()).await,
+                Err(error) => gate.refuse(Call { args: asked_args.clone(), ..call.clone() }, session, error),
             };
             let shown = self.0.lock().answer(&mut spoken, &reply);
             match shown {
@@ -73,28 +98,52 @@ impl DialectSession {
         DialectReply { shown: Some(shown), reply }
     }
 
-    /// A native call; a tool of an MCP server may have a client's prefix.
-    fn native(&self, mut call: Call) -> Call {
-        if let Some(name) = self.0.lock().set().server_tool(&call.name) {
+    /// What would become of a call, with the policy and the approvals of this moment. Nothing runs, nothing is recorded and nobody is
+    /// asked. Where a call in a dialect becomes several native ones, the first decides.
+    pub fn check(&self, call: Call, gate: &Gate, session: &Session) -> CallCheck {
+        let asked = AskedCall { id: &call.tool_call_id, tool: &call.name, args: &call.args };
+        let begun = self.0.lock().begin(&asked, &|name| gate.has_tool(name));
+        let native = match begun.as_ref().map(|spoken| spoken.native()) {
+            None => Ok(self.native(call, gate)),
+            Some(native) => native.map(|native| native_call(&call, native, native.args.clone(), 1)),
+        };
+        match native.and_then(|call| gate.standing(call, session)) {
+            Ok(None) => CallCheck { decision: Decision::Allow, reason: None, error: None },
+            Ok(reason) => CallCheck { decision: Decision::Ask, reason, error: None },
+            Err(error) => CallCheck { decision: Decision::Deny, reason: None, error: Some(error) },
+        }
+    }
+
+    /// A native call; a tool of an MCP server may have a client's name for it.
+    fn native(&self, mut call: Call, gate: &Gate) -> Call {
+        if let Some(name) = self.server_tool(&call.name, gate) {
             call.name = name;
         }
         call
+    }
+
+    /// The native name of a tool of an MCP server, if this is what the session's client calls one.
+    pub fn server_tool(&self, name: &str, gate: &Gate) -> Option<String> {
+        self.0.lock().set().server_tool(name, &|name| gate.has_tool(name))
     }
 
     /// Refuses a call that couldn't be parsed, and records it.
     pub fn refuse(&self, call: Call, gate: &Gate, session: &Session, why: ToolError) -> DialectReply {
         let name = call.name.clone();
         let reply = gate.refuse(call, session, why);
-        let shown = reply.error.as_ref().and_then(|error| self.0.lock().fail(&reply.tool_call_id, &name, error));
+        let shown = reply
+            .error
+            .as_ref()
+            .and_then(|error| self.0.lock().fail(&reply.tool_call_id, &name, error, &|name| gate.has_tool(name)));
         DialectReply { shown, reply }
     }
 }
 
 /// The native call of a step. What the front end asked for beside the arguments goes along.
-fn native_call(asked: &Call, native: &NativeCall, step: usize) -> Call {
+fn native_call(asked: &Call, native: &NativeCall, args: Value, step: usize) -> Call {
     let mut call = asked.clone();
     call.tool_call_id = step_id(&asked.tool_call_id, step);
-    (call.name, call.args) = (native.tool.to_owned(), native.args.clone());
+    (call.name, call.args) = (native.tool.to_owned(), args);
     // A version is that of the native tool, which whoever speaks a dialect doesn't know.
     call.version = None;
     call.requested_permissions.extend(native.requested.iter().cloned());

@@ -10,7 +10,7 @@ use crate::changed_lines::{changed_lines, first_changed_line};
 use crate::dialect::{Answered, EnterFault, NativeCall, Returned, ShownResult};
 use crate::memory::DialectMemory;
 use crate::new_file::{look_first, write_if_missing};
-use crate::numbered::{LineWriter, add_line, numbered, with_final_line};
+use crate::numbered::{LineStyle, numbered, with_final_line};
 use crate::parameter::ParameterKind::Objects;
 use crate::parameter::{Arguments, Parameter};
 use crate::redaction::refuse_mask;
@@ -19,6 +19,9 @@ use crate::redaction::refuse_mask;
 const MOST_LINES: i64 = 2000;
 /// Bytes of a file that is shown without saying which part of it.
 const MOST_BYTES: u64 = 256 * 1024;
+
+/// A line as versions before 2.1 show it.
+const LINE_2_0: LineStyle = LineStyle::new("", 6, "→");
 
 /// The tag around what this client itself tells its model. Lines of a file can't be taken for it, as they have numbers.
 pub(super) const REMINDER: &str = "system-reminder";
@@ -40,24 +43,25 @@ pub(super) fn enter_read(args: &Arguments, memory: &DialectMemory) -> Result<Nat
         return Ok(NativeCall::new("process", json!({ "action": "read", "process": args.word("file_path") })));
     }
     // The model counts lines from 1 and sends 0 for the beginning.
-    let (offset, limit) = (args.integer("offset").unwrap_or(1).max(1), args.integer("limit").unwrap_or(MOST_LINES));
+    let offset = args.integer("offset").unwrap_or(1).max(1);
+    let limit = args.integer("limit").unwrap_or(MOST_LINES).min(MOST_LINES);
     let path = memory.native(args.word("file_path"));
     Ok(NativeCall::new("read", json!({ "path": path, "offset": offset, "limit": limit })))
 }
 
 pub(super) fn leave_read(returned: &mut Returned<'_>) -> ShownResult {
-    read(returned, &|shown, number, line| add_line(shown, format_args!("{number}\t"), line.trim_end_matches('\r')))
+    read(returned, &LineStyle::new("", 0, "\t"))
 }
 
 pub(super) fn leave_read_2_0(returned: &mut Returned<'_>) -> ShownResult {
-    read(returned, &|shown, number, line| add_line(shown, format_args!("{number:>6}→"), line.trim_end_matches('\r')))
+    read(returned, &LINE_2_0)
 }
 
 fn is_process(args: &Arguments) -> bool {
     args.word("file_path").starts_with("proc_")
 }
 
-fn read(returned: &mut Returned<'_>, add: &LineWriter) -> ShownResult {
+fn read(returned: &mut Returned<'_>, style: &LineStyle) -> ShownResult {
     if is_process(returned.args) {
         return printed(returned);
     }
@@ -75,7 +79,7 @@ fn read(returned: &mut Returned<'_>, add: &LineWriter) -> ShownResult {
         ));
     }
     remember(returned, "file_path");
-    let (content, start) = (returned.text("content").to_owned(), returned.number("start_line"));
+    let (content, start) = (returned.text("content"), returned.number("start_line"));
     if content.is_empty() && returned.number("bytes") == 0 {
         return ShownResult::ok(reminder("Warning: the file exists but the contents are empty."));
     }
@@ -88,7 +92,18 @@ fn read(returned: &mut Returned<'_>, add: &LineWriter) -> ShownResult {
     // The line behind a final newline counts as one of those that were asked for.
     let has_room = returned.args.integer("limit").is_none_or(|limit| content.lines().count() < limit as usize);
     let is_end = has_room && !returned.field("has_more").as_bool().unwrap_or(false);
-    ShownResult::ok(numbered(with_final_line(&content, is_end), start, add))
+    let mut shown = numbered(with_final_line(content, is_end), start, style);
+    shown.extend(goes_on(returned).map(|told| format!("\n{}", reminder(&told))));
+    ShownResult::ok(shown)
+}
+
+/// What is said where less is shown than was asked for: a page holds so many lines and bytes.
+fn goes_on(returned: &Returned<'_>) -> Option<String> {
+    let (first, last) = (returned.number("start_line"), returned.number("end_line"));
+    let asked = returned.args.integer("limit").unwrap_or(i64::MAX);
+    let is_cut = returned.is("has_more") && last - first + 1 < asked;
+    let (total, next) = (returned.number("total_lines"), last + 1);
+    is_cut.then(|| format!("The file has {total} lines; this is a part of it. Read on with offset {next}."))
 }
 
 fn reminder(text: &str) -> String {
@@ -98,9 +113,9 @@ fn reminder(text: &str) -> String {
 /// Remembers the version that the model has seen, by the path that it named.
 pub(super) fn remember(returned: &mut Returned<'_>, parameter: &str) {
     let path = returned.memory.native(returned.args.word(parameter));
-    let sha256 = returned.text("sha256").to_owned();
+    let sha256 = returned.text("sha256");
     if !sha256.is_empty() {
-        returned.memory.saw(&path, &sha256);
+        returned.memory.saw(path, sha256);
     }
 }
 
@@ -165,8 +180,7 @@ pub(super) fn leave_edit(returned: &mut Returned<'_>) -> ShownResult {
 pub(super) fn leave_edit_2_0(returned: &mut Returned<'_>) -> ShownResult {
     let path = edited(returned);
     let diff = returned.text("diff");
-    let add = |shown: &mut String, number: i64, line: &str| add_line(shown, format_args!("{number:>6}→"), line);
-    let snippet = numbered(&changed_lines(diff), first_changed_line(diff), &add);
+    let snippet = numbered(&changed_lines(diff), first_changed_line(diff), &LINE_2_0);
     ShownResult::ok(format!(
         "The file {path} has been updated. Here's the result of running `cat -n` on a snippet of the edited file:\n{snippet}{}",
         note(returned)

@@ -3,9 +3,7 @@
 const NO_SCHEDULE: &str = "nothing runs here when nobody has asked for it.";
 const NO_WORKTREES: &str = "all work happens in this workspace, and any change of it can be undone.";
 const NO_PLAN_MODE: &str = "there is no plan mode; policy decides what may be changed.";
-const NO_MCP: &str = "resources of MCP servers aren't offered.";
 const NO_SEARCH: &str = "there is no web search; fetch an address with WebFetch.";
-const NO_LSP: &str = "no language server is asked; search with Grep.";
 
 pub(super) const UNAVAILABLE: &[(&str, &str)] = &[
     ("CronCreate", NO_SCHEDULE),
@@ -15,13 +13,9 @@ pub(super) const UNAVAILABLE: &[(&str, &str)] = &[
     ("EnterWorktree", NO_WORKTREES),
     ("ExitPlanMode", NO_PLAN_MODE),
     ("ExitWorktree", NO_WORKTREES),
-    ("LSP", NO_LSP),
-    ("ListMcpResourcesTool", NO_MCP),
     ("Monitor", "start the command in the background, and read what it has printed."),
-    ("ReadMcpResourceTool", NO_MCP),
     ("ReportFindings", "say what you found in your answer."),
     ("ScheduleWakeup", NO_SCHEDULE),
-    ("ToolSearch", "every tool is listed from the start."),
     ("WebSearch", NO_SEARCH),
     ("Workflow", "there are no workflows; start agents, or do it step by step."),
 ];
@@ -29,9 +23,6 @@ pub(super) const UNAVAILABLE: &[(&str, &str)] = &[
 pub(super) const UNAVAILABLE_2_0: &[(&str, &str)] = &[
     ("EnterPlanMode", NO_PLAN_MODE),
     ("ExitPlanMode", NO_PLAN_MODE),
-    ("LSP", NO_LSP),
-    ("ListMcpResourcesTool", NO_MCP),
-    ("ReadMcpResourceTool", NO_MCP),
     ("SlashCommand", "there are no slash commands; load a skill with Skill."),
     ("WebSearch", NO_SEARCH),
     ("exit_plan_mode", NO_PLAN_MODE),

@@ -41,7 +41,8 @@ pub(super) fn leave_definition(returned: &mut Returned<'_>) -> ShownResult {
     let location = returned.list("places").first().map(|place| {
         let line = place["line"].as_u64().unwrap_or(1).saturating_sub(1);
         let start = json!({ "line": line, "character": 0 });
-        json!({ "uri": place["path"], "range": { "start": start, "end": start }, "text": place["text"] })
+        let uri = format!("file://{}", returned.memory.absolute(place["path"].as_str().unwrap_or_default()));
+        json!({ "uri": uri, "range": { "start": start, "end": start }, "text": place["text"] })
     });
     object(json!({ "ok": true, "location": location, "server_status": status(returned) }))
 }

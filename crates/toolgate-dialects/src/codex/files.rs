@@ -4,14 +4,17 @@ use serde_json::{Value, json};
 use toolgate_contract::ToolError;
 
 use super::exec_output::wall_time;
+use super::indented_block;
 use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
 use crate::memory::DialectMemory;
-use crate::numbered::{add_line, numbered};
+use crate::numbered::{LineStyle, numbered, shortened};
 use crate::parameter::Arguments;
 use crate::redaction::refuse_mask;
 
-/// Letters of a line that are shown.
-const MOST_LETTERS: usize = 500;
+/// The most lines that a native call gives.
+const MOST_LINES: i64 = 2000;
+/// Lines as they are shown: cut at 500 characters.
+const LINE: LineStyle = LineStyle { most_characters: 500, ..LineStyle::new("L", 0, ": ") };
 
 pub(super) fn enter_patch(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
     apply_patch(args.word("input"))
@@ -80,27 +83,43 @@ fn at_least_one(args: &Arguments, name: &str, default: i64, message: &str) -> Re
 
 pub(super) fn enter_read(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
     absolute(args, "file_path")?;
-    if args.text("mode") == Some("indentation") {
-        return Err(ToolError::invalid_args("The mode `indentation` isn't here; use `slice`.").into());
+    if by_indentation(args) {
+        return indented_block::enter(args, memory);
     }
     let offset = at_least_one(args, "offset", 1, "offset must be a 1-indexed line number")?;
-    let limit = at_least_one(args, "limit", 2000, "limit must be greater than zero")?;
+    let limit = at_least_one(args, "limit", MOST_LINES, "limit must be greater than zero")?;
     let path = memory.native(args.word("file_path"));
-    Ok(NativeCall::new("read", json!({ "path": path, "offset": offset, "limit": limit })))
+    Ok(NativeCall::new("read", json!({ "path": path, "offset": offset, "limit": limit.min(MOST_LINES) })))
+}
+
+fn by_indentation(args: &Arguments) -> bool {
+    args.text("mode") == Some("indentation")
 }
 
 pub(super) fn leave_read(returned: &mut Returned<'_>) -> ShownResult {
+    if by_indentation(returned.args) {
+        return match indented_block::block(returned) {
+            Ok(lines) => {
+                let line =
+                    |(number, text): &(usize, &str)| format!("L{number}: {}", shortened(text, LINE.most_characters));
+                ShownResult::ok(lines.iter().map(line).collect::<Vec<_>>().join("\n"))
+            }
+            Err(fault) => ShownResult::error(fault),
+        };
+    }
     let content = returned.text("content");
     // An empty file has no first line either.
     if content.is_empty() {
         return ShownResult::error("offset exceeds file length");
     }
     let content = content.strip_suffix('\n').unwrap_or(content);
-    ShownResult::ok(numbered(content, returned.number("start_line"), &|shown, number, line| {
-        let line = line.trim_end_matches('\r');
-        let end = line.char_indices().nth(MOST_LETTERS).map_or(line.len(), |(at, _)| at);
-        add_line(shown, format_args!("L{number}: "), &line[..end]);
-    }))
+    let (first, last) = (returned.number("start_line"), returned.number("end_line"));
+    let mut shown = numbered(content, first, &LINE);
+    // A page holds so many bytes, which may be fewer lines than were asked for.
+    if returned.is("has_more") && last - first + 1 < returned.args.integer("limit").unwrap_or(i64::MAX) {
+        shown += &format!("\n(The file goes on: read on with offset {}.)", last + 1);
+    }
+    ShownResult::ok(shown)
 }
 
 pub(super) fn enter_list(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {

@@ -1,6 +1,6 @@
 //! Tools of Codex that can't be had here, and why.
 
-const NO_MCP: &str = "resources of MCP servers aren't offered.";
+const NO_TEMPLATES: &str = "templates of addresses aren't offered; list_mcp_resources shows what can be read.";
 const NO_GOALS: &str = "there is no goal beside the task; keep the plan with update_plan.";
 const NO_CLOCK: &str = "there is no clock tool; run `sleep` or `date` with exec_command.";
 const NO_SCRIPTS: &str = "there is no script engine; call the tools one by one.";
@@ -15,22 +15,17 @@ pub(super) const UNAVAILABLE: &[(&str, &str)] = &[
     ("functions.request_user_input_async", "ask with request_user_input, which waits for the answer."),
     ("functions.wait", NO_SCRIPTS),
     ("get_goal", NO_GOALS),
-    ("list_mcp_resource_templates", NO_MCP),
-    ("list_mcp_resources", NO_MCP),
+    ("list_mcp_resource_templates", NO_TEMPLATES),
     ("multi_agent_v1.resume_agent", ENDED),
-    ("read_mcp_resource", NO_MCP),
     ("resume_agent", ENDED),
     ("send_user_message_async", "say it in your answer."),
-    ("tool_search", "every tool is listed from the start."),
     ("update_goal", NO_GOALS),
     ("web_search", NO_SEARCH),
 ];
 
 pub(super) const UNAVAILABLE_2026_01: &[(&str, &str)] = &[
     ("dynamic", "tools can't be added while a session runs."),
-    ("list_mcp_resource_templates", NO_MCP),
-    ("list_mcp_resources", NO_MCP),
+    ("list_mcp_resource_templates", NO_TEMPLATES),
     ("mcp", "call the tool of a server by its name, such as `server__tool`."),
-    ("read_mcp_resource", NO_MCP),
     ("web_search", NO_SEARCH),
 ];

@@ -7,7 +7,7 @@ use crate::codex::apply_patch;
 use crate::dialect::{Answered, EnterFault, NativeCall, Returned, ShownResult};
 use crate::memory::DialectMemory;
 use crate::new_file::{look_first, write_if_missing};
-use crate::numbered::{add_line, numbered};
+use crate::numbered::{LineStyle, numbered};
 use crate::parameter::Arguments;
 use crate::redaction::refuse_mask;
 
@@ -47,12 +47,7 @@ pub(super) fn leave_read(returned: &mut Returned<'_>) -> ShownResult {
     let (first, last) = (returned.number("start_line"), returned.number("end_line"));
     let lines = match content.strip_suffix('\n').unwrap_or(content) {
         "" if total == 0 => "\n".to_owned(),
-        text => {
-            let add = |shown: &mut String, number: i64, line: &str| {
-                add_line(shown, format_args!("{number}: "), line.trim_end_matches('\r'));
-            };
-            numbered(text, first, &add) + "\n"
-        }
+        text => numbered(text, first, &LineStyle::new("", 0, ": ")) + "\n",
     };
     let end = match returned.is("has_more") {
         true => format!("(Showing lines {first}-{last} of {total}. Use offset={} to continue.)", last + 1),

@@ -1,7 +1,8 @@
 //! Golden scripts: what a model asks for in a dialect, call by call, and exactly what it gets. A script is a JSON file below
 //! `crates/toolgate-dialects/tests/golden/DIALECT/`; `BLESS=1` writes what came where it differs.
 //!
-//! A script has `files` (of the workspace), `home` (files of the home directory), `flags` and `environment` of the program,
+//! A script has `needs` (programs without which it is skipped), `files` (of the workspace), `home` (files of the home directory),
+//! `flags` and `environment` of the program,
 //! `answers` (what a person answers to forms), and `calls`. A call has `tool` and `args`, and one of `text` (lines), `error`
 //! (lines of a result that is marked as an error), `json` and `error_json` (results that are one JSON object). `put` changes files
 //! before a call, and `after` says what files hold after it. In what is expected, `{WS}` is the workspace's path, `{*}` is any text
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use toolgate_testkit::mcp::{McpClient, form_elicitation};
+use toolgate_testkit::skip;
 
 use crate::mcp::client::connect;
 use crate::world::{PROGRAM, World};
@@ -29,6 +31,10 @@ pub(super) fn run_scripts(dialect: &str) {
 fn run_script(dialect: &str, path: &Path) -> Vec<String> {
     let mut script: Value = serde_json::from_slice(&std::fs::read(path).unwrap())
         .unwrap_or_else(|fault| panic!("{}: {fault}", path.display()));
+    if let Some(missing) = strings(&script["needs"]).find(|program| !is_installed(program)) {
+        skip("program-missing", &format!("`{missing}` isn't installed, which {} needs", path.display()));
+        return Vec::new();
+    }
     let world = World::new();
     std::fs::remove_file(world.workspace().join("hello.txt")).unwrap();
     put(&world, &world.workspace(), &script["files"]);
@@ -63,13 +69,20 @@ fn run_script(dialect: &str, path: &Path) -> Vec<String> {
     faults
 }
 
+fn strings(list: &Value) -> impl Iterator<Item = &str> {
+    list.as_array().into_iter().flatten().map(|text| text.as_str().unwrap())
+}
+
+fn is_installed(program: &str) -> bool {
+    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|place| place.join(program).exists()))
+}
+
 fn start(world: &World, dialect: &str, script: &Value, home: &str) -> McpClient {
     let mut command = world.command(PROGRAM);
     for (name, value) in script["environment"].as_object().unwrap_or(&Map::new()) {
         command.env(name, value.as_str().unwrap().replace("{WS}", home));
     }
-    let flags = script["flags"].as_array().into_iter().flatten().map(|flag| flag.as_str().unwrap());
-    let flags: Vec<&str> = ["--dialect", dialect].into_iter().chain(flags).collect();
+    let flags: Vec<&str> = ["--dialect", dialect].into_iter().chain(strings(&script["flags"])).collect();
     let answers = script["answers"].as_array().cloned().unwrap_or_default();
     let capabilities = if answers.is_empty() { json!({}) } else { form_elicitation() };
     let mut client = connect(command, &flags, false, capabilities);
