@@ -1,6 +1,7 @@
 //! `toolgate with`: a whole client in the sandbox, with its own state and its provider in reach.
 
 mod confined_client;
+mod guarded_settings;
 
 use std::ffi::OsString;
 
@@ -8,9 +9,11 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use self::confined_client::ConfinedClient;
+use self::guarded_settings::GuardedSettings;
 use super::Invocation;
 use super::sandbox::{ClientState, SandboxArgs};
 use crate::exit::Exit;
+use crate::output::errln;
 
 /// Run a whole client, or any other command, in the sandbox.
 ///
@@ -54,6 +57,22 @@ impl WithArgs {
         client.check_hooks(invocation)?;
         let home = invocation.location.home.clone().context("HOME is not set, so the client's state can't be found")?;
         let hosts = client.hosts().into_iter().chain(self.connect).collect();
-        SandboxArgs::confining(self.command, hosts, self.verbose, client.state(&home)?).run(invocation)
+        let guarded = client.guarded(&home, &invocation.location.directory)?;
+        let ended = SandboxArgs::confining(self.command, hosts, self.verbose, client.state(&home)?).run(invocation);
+        guarded.into_iter().try_for_each(tell_restored)?;
+        ended
     }
+}
+
+/// Restores a file of the client's, and says what it had changed for sessions outside.
+fn tell_restored(guarded: GuardedSettings) -> Result<()> {
+    let file = guarded.file().display().to_string();
+    let restored = guarded.restore()?;
+    if !restored.is_empty() {
+        errln!(
+            "{file} is as it was before in what names programs or gives rights: {}. Change that outside of the sandbox.",
+            restored.join(", ")
+        );
+    }
+    Ok(())
 }

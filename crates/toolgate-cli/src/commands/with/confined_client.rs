@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use toolgate_config::read_optional;
 
+use super::guarded_settings::GuardedSettings;
 use crate::commands::Invocation;
 use crate::commands::hook::own_words;
 use crate::commands::init::SupportedClient;
@@ -20,6 +21,8 @@ pub(super) struct ConfinedClient {
     directories: &'static [&'static str],
     /// Files of its own in the home directory.
     files: &'static [&'static str],
+    /// What of its directories its later sessions run or load by themselves; directories end with `/`.
+    loaded: &'static [&'static str],
     /// Variables that it is configured by: whole names, or beginnings that end with `*`.
     variables: &'static [&'static str],
     /// Its provider's hosts.
@@ -33,6 +36,19 @@ const CLIENTS: &[ConfinedClient] = &[
         name: "claude",
         directories: &[".claude", ".cache/claude", ".cache/claude-cli-nodejs"],
         files: &[".claude.json"],
+        loaded: &[
+            ".claude/settings.json",
+            ".claude/settings.local.json",
+            ".claude/CLAUDE.md",
+            ".claude/agents/",
+            ".claude/commands/",
+            ".claude/hooks/",
+            ".claude/local/",
+            ".claude/output-styles/",
+            ".claude/plugins/",
+            ".claude/rules/",
+            ".claude/skills/",
+        ],
         variables: &["ANTHROPIC_*", "CLAUDE_*", "DISABLE_*"],
         hosts: &[
             "api.anthropic.com",
@@ -47,6 +63,16 @@ const CLIENTS: &[ConfinedClient] = &[
         name: "codex",
         directories: &[".codex"],
         files: &[],
+        loaded: &[
+            ".codex/config.toml",
+            ".codex/hooks.json",
+            ".codex/AGENTS.md",
+            ".codex/hooks/",
+            ".codex/plugins/",
+            ".codex/prompts/",
+            ".codex/rules/",
+            ".codex/skills/",
+        ],
         variables: &["OPENAI_*", "CODEX_*"],
         hosts: &["api.openai.com", "chatgpt.com", "auth.openai.com"],
         refused: &["--dangerously-bypass-approvals-and-sandbox", "--yolo", "--dangerously-bypass-hook-trust"],
@@ -55,6 +81,18 @@ const CLIENTS: &[ConfinedClient] = &[
         name: "gemini",
         directories: &[".gemini"],
         files: &[],
+        loaded: &[
+            ".gemini/settings.json",
+            ".gemini/trustedFolders.json",
+            ".gemini/.env",
+            ".gemini/GEMINI.md",
+            ".gemini/agents/",
+            ".gemini/commands/",
+            ".gemini/extensions/",
+            ".gemini/hooks/",
+            ".gemini/policies/",
+            ".gemini/skills/",
+        ],
         variables: &["GEMINI_*", "GOOGLE_*"],
         hosts: &[
             "generativelanguage.googleapis.com",
@@ -68,6 +106,29 @@ const CLIENTS: &[ConfinedClient] = &[
         name: "opencode",
         directories: &[".config/opencode", ".local/share/opencode", ".local/state/opencode", ".cache/opencode"],
         files: &[],
+        loaded: &[
+            ".config/opencode/opencode.json",
+            ".config/opencode/opencode.jsonc",
+            ".config/opencode/config.json",
+            ".config/opencode/AGENTS.md",
+            ".config/opencode/agent/",
+            ".config/opencode/agents/",
+            ".config/opencode/command/",
+            ".config/opencode/commands/",
+            ".config/opencode/mode/",
+            ".config/opencode/modes/",
+            ".config/opencode/node_modules/",
+            ".config/opencode/plugin/",
+            ".config/opencode/plugins/",
+            ".config/opencode/skill/",
+            ".config/opencode/skills/",
+            ".config/opencode/tool/",
+            ".config/opencode/tools/",
+            ".local/share/opencode/bin/",
+            ".cache/opencode/bin/",
+            ".cache/opencode/node_modules/",
+            ".cache/opencode/packages/",
+        ],
         variables: &["OPENCODE_*", "ANTHROPIC_*", "OPENAI_*"],
         hosts: &["opencode.ai", "models.dev", "api.anthropic.com", "api.openai.com"],
         refused: &["--pure"],
@@ -76,6 +137,16 @@ const CLIENTS: &[ConfinedClient] = &[
         name: "copilot",
         directories: &[".copilot"],
         files: &[],
+        loaded: &[
+            ".copilot/settings.json",
+            ".copilot/mcp-config.json",
+            ".copilot/copilot-instructions.md",
+            ".copilot/agents/",
+            ".copilot/hooks/",
+            ".copilot/installed-plugins/",
+            ".copilot/pkg/",
+            ".copilot/skills/",
+        ],
         variables: &["COPILOT_*", "GITHUB_TOKEN", "GH_TOKEN"],
         hosts: &["api.github.com", "github.com", "*.githubcopilot.com"],
         refused: &["--allow-all-paths", "--yolo"],
@@ -131,6 +202,7 @@ impl ConfinedClient {
             std::fs::create_dir_all(&directory).with_context(|| format!("{} can't be made", directory.display()))?;
             state.writable.push(directory.canonicalize()?);
         }
+        state.protected = self.loaded.iter().map(|path| protected(home, path)).collect::<Result<_>>()?;
         let files = self.files.iter().map(|file| home.join(file)).filter(|file| file.is_file());
         state.writable.extend(files);
         let of_terminal = |name: &str| OF_TERMINAL.contains(&name);
@@ -152,6 +224,12 @@ impl ConfinedClient {
         program.ancestors().filter(is_of_npm).last().map(Path::to_owned)
     }
 
+    /// What to restore when it has ended: a file that it keeps changing, and that names programs and rights as well.
+    pub(super) fn guarded(&self, home: &Path, workspace: &Path) -> Result<Vec<GuardedSettings>> {
+        let files = self.files.iter().map(|file| home.join(file)).filter(|file| file.is_file());
+        files.map(|file| GuardedSettings::read(file, workspace)).collect()
+    }
+
     /// Refuses to start where the workspace's hooks would be asked: they judge outside, and can't be reached from inside.
     pub(super) fn check_hooks(&self, invocation: &Invocation) -> Result<()> {
         let Ok(client) = SupportedClient::from_str(self.name, true) else { return Ok(()) };
@@ -169,4 +247,24 @@ impl ConfinedClient {
         }
         Ok(())
     }
+}
+
+/// Something that the client loads by itself, to be protected. Only what exists can be: it is made empty if it isn't there, or the
+/// client could make it inside.
+fn protected(home: &Path, path: &str) -> Result<PathBuf> {
+    let place = home.join(path.trim_end_matches('/'));
+    if place.is_symlink() {
+        bail!(
+            "{} is a symlink, so the sandbox can't keep the client from replacing it. Put the file itself there, or start the \
+             client without `toolgate with`.",
+            place.display()
+        );
+    }
+    let made = match (place.exists(), path.ends_with('/')) {
+        (true, _) => Ok(()),
+        (false, true) => std::fs::create_dir_all(&place),
+        (false, false) => std::fs::write(&place, if path.ends_with(".json") { "{}\n" } else { "" }),
+    };
+    made.with_context(|| format!("{} can't be made", place.display()))?;
+    place.canonicalize().with_context(|| format!("{} can't be found", place.display()))
 }
