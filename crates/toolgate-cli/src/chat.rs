@@ -31,8 +31,8 @@ use crate::exit::Exit;
 use crate::output::{err, outln};
 use crate::signals::cancel_on_signal;
 use crate::terminal::{
-    BOLD, DIM, ExclusivePrompt, GREEN, RED, RawMode, ReportStyle, Reporter, ScreenStyle, TerminalAnswerer,
-    TerminalApprover, checklist, grouped_count, paint, plain, print_error,
+    BOLD, DIM, ExclusivePrompt, GREEN, RED, RawMode, ReportStyle, Reporter, TerminalAnswerer, TerminalApprover,
+    checklist, grouped_count, paint, plain, print_error,
 };
 use crate::workspace::{find_workspace, open_workspace_with, person_name};
 
@@ -67,7 +67,7 @@ struct Chat {
 
 /// A conversation at a terminal.
 pub(crate) async fn at_terminal(args: AgentArgs, invocation: Invocation) -> Result<Exit> {
-    let style = ReportStyle::of_terminal(ScreenStyle { view: None, is_conversation: true });
+    let style = ReportStyle::of_terminal(true);
     let reporter = Arc::new(Reporter::new(style));
     let (ask, asked) = mpsc::unbounded_channel();
     let prompter = Arc::new(Prompter(ask));

@@ -9,6 +9,7 @@ mod output;
 mod policy_flags;
 mod signals;
 mod terminal;
+mod watcher;
 mod work;
 mod workspace;
 

@@ -7,7 +7,6 @@ mod confirm;
 mod event;
 mod fields;
 mod guarantee;
-mod live_view;
 mod markdown;
 mod prompt;
 mod reply;
@@ -17,6 +16,7 @@ mod screen;
 mod settled_changes;
 mod sink;
 mod table;
+mod task_progress;
 mod transcript;
 mod tree;
 mod tree_line;
@@ -33,21 +33,21 @@ use crate::output::errln;
 
 pub(crate) use answerer::{TerminalAnswerer, prompt_for_answer, question_lines, show_question};
 pub(crate) use approver::{
-    ApproveOnce, TerminalApprover, TypedAnswer, answer_hint, prompt_for_approval, read_answer, request_lines,
-    show_request,
+    ApproveOnce, TerminalApprover, TypedAnswer, abort_line, answer_hint, prompt_for_approval, read_answer,
+    request_lines, show_request,
 };
 pub(crate) use checklist::checklist;
 pub(crate) use confirm::confirm;
 pub(crate) use event::event_line;
 pub(crate) use guarantee::{guarantee, holding_mark};
-pub(crate) use live_view::LiveView;
 pub(crate) use reply::{ReplyContext, show_reply};
-pub(crate) use reporter::{ExclusivePrompt, JsonReporter, ReportStyle, Reporter, ScreenStyle};
+pub(crate) use reporter::{ExclusivePrompt, JsonReporter, ReportStyle, Reporter};
 pub(crate) use running_calls::elapsed;
-pub(crate) use screen::{LiveArea, LiveScreen};
+pub(crate) use screen::{BEGIN_UPDATE, END_UPDATE, LiveArea, LiveScreen, colored};
 pub(crate) use settled_changes::{MOST_LINES, how_to_commit, show_quarantined, would_change};
 pub(crate) use sink::TerminalSink;
 pub(crate) use table::TextTable;
+pub(crate) use task_progress::TaskProgress;
 pub(crate) use transcript::message as said;
 pub(crate) use tree::show_tree;
 pub(crate) use tree_line::TreeLine;

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use toolgate_contract::{EventPayload, ProcessHandle};
+use toolgate_contract::{Event, EventPayload, ProcessHandle};
 use toolgate_journal::{Follower, list_runs};
-use toolgate_workspace::LiveEventReceiver;
+use toolgate_workspace::{LiveEventReceiver, LiveListener};
 
 use crate::event_summary::summarize;
 use crate::server_state::ServerState;
@@ -24,6 +24,9 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(300);
 
 /// How many items are kept for those who come back.
 const KEPT: usize = 4096;
+
+/// How long it is read on when nobody follows any more: whoever was disconnected may come back.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How many of the newest runs are watched for new events.
 const WATCHED_RUNS: usize = 100;
@@ -42,28 +45,46 @@ pub(crate) struct LiveFeed {
     pub(crate) epoch: String,
     items: Mutex<VecDeque<Arc<FeedItem>>>,
     last: watch::Sender<u64>,
-    is_running: Mutex<bool>,
+    reading: Mutex<FeedReading>,
+}
+
+/// Whether it is read, and since which item without a gap.
+#[derive(Default)]
+struct FeedReading {
+    is_running: bool,
+    since: u64,
 }
 
 impl LiveFeed {
     pub(crate) fn new(epoch: String) -> Self {
         let last = watch::Sender::new(0);
-        Self { epoch, items: Mutex::default(), last, is_running: Mutex::new(false) }
+        Self { epoch, items: Mutex::default(), last, reading: Mutex::default() }
     }
 
     /// Follows from now on; the task that reads is started if it doesn't run.
     pub(crate) fn follow(self: &Arc<Self>, state: &Arc<ServerState>) -> watch::Receiver<u64> {
         let receiver = self.last.subscribe();
-        let mut is_running = self.is_running.lock();
-        if !*is_running {
-            *is_running = true;
+        let mut reading = self.reading.lock();
+        if !reading.is_running {
+            // What happened while nobody read is missing between the items of before and those that come.
+            let since = self.last() + 1;
+            *reading = FeedReading { is_running: true, since };
+            self.last.send_replace(since);
             tokio::spawn(read_on(Arc::clone(self), Arc::downgrade(state)));
         }
         receiver
     }
 
+    /// Whether a client that has seen everything up to this item can go on there.
+    pub(crate) fn goes_on_after(&self, number: u64) -> bool {
+        (self.reading.lock().since..=self.last()).contains(&number)
+    }
+
     /// The items after a number; none if some of them are gone.
     pub(crate) fn after(&self, number: u64) -> Option<Vec<Arc<FeedItem>>> {
+        if number < self.reading.lock().since {
+            return None;
+        }
         let items = self.items.lock();
         let first = items.front().map_or(number + 1, |item| item.number);
         (first <= number + 1).then(|| items.iter().filter(|item| item.number > number).cloned().collect())
@@ -72,6 +93,10 @@ impl LiveFeed {
     /// The number of the last item.
     pub(crate) fn last(&self) -> u64 {
         *self.last.borrow()
+    }
+
+    fn push_live(&self, event: &Event) {
+        self.push(Some(event.run.clone()), &summarize(event, None));
     }
 
     fn push(&self, run: Option<String>, value: &Value) {
@@ -86,16 +111,18 @@ impl LiveFeed {
     }
 }
 
-/// Reads until nobody follows any more.
+/// Reads until nobody follows any more, nor comes back.
 async fn read_on(feed: Arc<LiveFeed>, state: Weak<ServerState>) {
-    let Some(live) = state.upgrade().map(|state| state.workspace.live.of_all_runs()) else { return };
-    let mut reader = Some(FeedReader::new(live));
+    let Some(mut reader) = state.upgrade().map(|state| Some(FeedReader::new(&state))) else { return };
+    let mut followed = Instant::now();
     loop {
         let Some(state) = state.upgrade().filter(|state| !state.closed.is_cancelled()) else { break };
         {
-            let mut is_running = feed.is_running.lock();
-            if feed.last.receiver_count() == 0 {
-                *is_running = false;
+            let mut reading = feed.reading.lock();
+            if feed.last.receiver_count() > 0 {
+                followed = Instant::now();
+            } else if followed.elapsed() > PATIENCE {
+                reading.is_running = false;
                 return;
             }
         }
@@ -112,12 +139,15 @@ async fn read_on(feed: Arc<LiveFeed>, state: Weak<ServerState>) {
         }
         tokio::time::sleep(READ_INTERVAL).await;
     }
-    *feed.is_running.lock() = false;
+    feed.reading.lock().is_running = false;
 }
 
 /// What has been read so far.
 struct FeedReader {
+    /// What commands of this program write.
     live: LiveEventReceiver,
+    /// What commands of other programs write; none where no socket can be made.
+    others: Option<LiveListener>,
     runs: BTreeMap<String, WatchedRun>,
     waiting: BTreeMap<String, String>,
     processes: BTreeSet<String>,
@@ -131,8 +161,15 @@ struct WatchedRun {
 }
 
 impl FeedReader {
-    fn new(live: LiveEventReceiver) -> Self {
-        Self { live, runs: BTreeMap::new(), waiting: BTreeMap::new(), processes: BTreeSet::new(), looked: None }
+    fn new(state: &ServerState) -> Self {
+        Self {
+            live: state.workspace.live.of_all_runs(),
+            others: state.workspace.followers.listen().ok(),
+            runs: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            processes: BTreeSet::new(),
+            looked: None,
+        }
     }
 
     fn read(&mut self, feed: &LiveFeed, state: &ServerState) {
@@ -142,16 +179,27 @@ impl FeedReader {
             self.look_at_processes(feed, state);
             self.looked = Some(Instant::now());
         }
-        for event in self.live.since() {
-            feed.push(Some(event.run.clone()), &summarize(&event, None));
-        }
+        let mut output = self.output(state);
         for (run, watched) in &mut self.runs {
             let Some(follower) = watched.follower.as_mut().filter(|_| !watched.has_ended) else { continue };
             for recorded in follower.more().unwrap_or_default() {
                 watched.has_ended |= matches!(recorded.event.payload, EventPayload::RunEnded);
+                if matches!(recorded.event.payload, EventPayload::CallCompleted(_) | EventPayload::CallFailed { .. }) {
+                    let of_call = |event: &mut Arc<Event>| event.tool_call_id == recorded.event.tool_call_id;
+                    output.extract_if(.., of_call).for_each(|event| feed.push_live(&event));
+                }
                 feed.push(Some(run.clone()), &summarize(&recorded.event, Some(recorded.seq)));
             }
         }
+        output.iter().for_each(|event| feed.push_live(event));
+    }
+
+    /// What commands have written. It is taken before the record is read and shown after it, so that a call's output comes
+    /// between its start and its end.
+    fn output(&mut self, state: &ServerState) -> Vec<Arc<Event>> {
+        let sent = self.others.iter().flat_map(LiveListener::since);
+        let others = sent.filter(|sent| sent.from != state.workspace.followers.name).map(|sent| Arc::new(sent.event));
+        self.live.since().into_iter().chain(others).collect()
     }
 
     /// Runs that begin later are read from their beginning, those that are there from their end.

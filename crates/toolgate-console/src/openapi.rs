@@ -98,6 +98,9 @@ fn call_and_run_operations(table: &mut OperationTable<'_>) {
         "A call of the session: whether it runs, or its reply. `Location` of a call that isn't waited for leads here.";
     table.get("/v1/calls/{id}", show, 200, None).answer_as::<schemas::CallView>();
     table.add("delete", "/v1/calls/{id}", "Cancel a call that runs.", 202);
+    let check =
+        "What would become of a call now: whether it would run, wait for an approval, or be refused. Nothing runs.";
+    table.add("post", "/v1/check", check, 200).takes::<Call>().answer_as::<toolgate_workspace::CallCheck>();
     table
         .add("post", "/v1/undo", "Undo what a call, a turn or a run changed: a call of the tool `undo`.", 200)
         .takes_schema(undo())
@@ -259,7 +262,7 @@ mod tests {
             assert!(schemas.contains_key(name), "{name} is referred to and isn't there");
         }
         assert!(!text.contains("#/$defs/"), "{text}");
-        assert_eq!(document["paths"].as_object().unwrap().len(), 42);
+        assert_eq!(document["paths"].as_object().unwrap().len(), 43);
     }
 
     #[test]
@@ -284,6 +287,6 @@ mod tests {
             assert!(forms.iter().all(|form| form["additionalProperties"] == false), "{schema}");
             seen += 1;
         }
-        assert_eq!(seen, 15);
+        assert_eq!(seen, 16);
     }
 }

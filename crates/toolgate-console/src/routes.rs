@@ -83,6 +83,7 @@ pub(crate) fn all() -> Router<Arc<ServerState>> {
         .route("/v1/sessions/{id}", delete(sessions::end))
         .route("/v1/calls", post(calls::create))
         .route("/v1/calls/{id}", get(calls::show).delete(calls::cancel))
+        .route("/v1/check", post(calls::check))
         .route("/v1/undo", post(calls::undo))
         .route("/v1/runs", get(runs::list))
         .route("/v1/runs/{id}", get(runs::show))

@@ -1,13 +1,13 @@
 //! A run as rows: agents, their turns and calls, in the order of the tree. Rows are kept and only extended by what is new in
 //! the record, so that a window of a very long run is shown at once.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{Decision, Event, EventPayload, ToolError, schemars};
+use toolgate_contract::{Decision, Event, EventPayload, TokenUsage, ToolError, schemars};
 use toolgate_journal::Follower;
 
 use crate::event_summary::{call_text, short};
@@ -118,6 +118,10 @@ pub(crate) struct OutlineWindow {
     to: Option<Timestamp>,
     /// Whether the run has ended.
     ended: bool,
+    /// The tokens that its agents have used so far.
+    tokens: TokenUsage,
+    /// What they cost; none where the prices of the models aren't known.
+    pub(crate) cost: Option<String>,
     /// The number of the last event that counts here.
     seq: u64,
 }
@@ -142,6 +146,10 @@ pub(crate) struct RunOutline {
     agents: HashMap<String, usize>,
     turns: HashMap<(Option<String>, u64), usize>,
     calls: HashMap<String, usize>,
+    /// The model of each agent.
+    models: HashMap<String, String>,
+    /// The tokens of each model.
+    pub(crate) usage: BTreeMap<String, TokenUsage>,
     to: Option<Timestamp>,
     ended: bool,
     seq: u64,
@@ -169,6 +177,8 @@ impl RunOutline {
             agents: HashMap::new(),
             turns: HashMap::new(),
             calls: HashMap::new(),
+            models: HashMap::new(),
+            usage: BTreeMap::new(),
             to: None,
             ended: false,
             seq: 0,
@@ -193,9 +203,10 @@ impl RunOutline {
         self.to = Some(event.time);
         match &event.payload {
             EventPayload::RunEnded => self.ended = true,
-            EventPayload::AgentStarted { agent, objective, parent, .. } => {
+            EventPayload::AgentStarted { agent, model, objective, parent, .. } => {
                 let above = parent.as_ref().and_then(|call| self.calls.get(call)).copied();
                 let id = event.trace_id.clone().unwrap_or_default();
+                self.models.insert(id.clone(), model.clone());
                 let row = OutlineRow { text: short(objective), ..row(OutlineKind::Agent, &id, agent, event) };
                 let index = self.add(row, above);
                 self.agents.insert(id, index);
@@ -208,7 +219,9 @@ impl RunOutline {
                     self.nodes[index].duration_ms = Some(*duration_ms);
                 }
             }
-            EventPayload::TurnEnded { duration_ms, .. } => {
+            EventPayload::TurnEnded { duration_ms, tokens } => {
+                let model = event.trace_id.as_ref().and_then(|agent| self.models.get(agent)).cloned();
+                *self.usage.entry(model.unwrap_or_default()).or_default() += *tokens;
                 if let Some(index) = self.turn(event) {
                     self.nodes[index].status = OutlineStatus::Ok;
                     self.nodes[index].duration_ms = Some(*duration_ms);
@@ -284,8 +297,17 @@ impl RunOutline {
             from: self.nodes.iter().filter_map(|row| row.started).min(),
             to: self.to,
             ended: self.ended,
+            tokens: self.tokens(),
+            cost: None,
             seq: self.seq,
         }
+    }
+
+    fn tokens(&self) -> TokenUsage {
+        self.usage.values().fold(TokenUsage::default(), |mut sum, tokens| {
+            sum += *tokens;
+            sum
+        })
     }
 
     fn order(&self, request: &OutlineRequest<'_>) -> Vec<usize> {

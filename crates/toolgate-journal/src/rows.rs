@@ -2,13 +2,14 @@
 //! statement and to read a column.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::error::Error;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use toolgate_contract::{CallEnding, ErrorClass, ErrorCode, Event, EventPayload, Verdict};
+use toolgate_contract::{CallEnding, ErrorClass, ErrorCode, Event, EventPayload, TokenUsage, Verdict};
 
 use crate::{CallFilter, CallRow, RecordedEvent, RunFilter, RunOutcome, RunRow, hex, statements};
 
@@ -234,6 +235,7 @@ impl FromRow for RunRow {
             failed: count(row, 9)?.unwrap_or_default(),
             task: row.text(10)?.as_deref().and_then(task_of),
             outcome: row.text(11)?.as_deref().and_then(outcome_of),
+            usage: row.text(12)?.as_deref().map(usage_of).unwrap_or_default(),
         })
     }
 }
@@ -254,6 +256,24 @@ fn outcome_of(line: &str) -> Option<RunOutcome> {
         }
         _ => None,
     }
+}
+
+/// The tokens by model, in the starts and ends of agents, in whatever order they are.
+fn usage_of(lines: &str) -> BTreeMap<String, TokenUsage> {
+    let events: Vec<Event> = serde_json::from_str(&format!("[{lines}]")).unwrap_or_default();
+    let model_of = |ended: &Event| {
+        events.iter().find_map(|event| match &event.payload {
+            EventPayload::AgentStarted { model, .. } if event.trace_id == ended.trace_id => Some(model.clone()),
+            _ => None,
+        })
+    };
+    let mut usage = BTreeMap::new();
+    for event in &events {
+        if let EventPayload::AgentEnded { tokens, .. } = event.payload {
+            *usage.entry(model_of(event).unwrap_or_default()).or_default() += tokens;
+        }
+    }
+    usage
 }
 
 /// Reads the columns of `CALLS`.

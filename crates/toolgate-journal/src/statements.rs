@@ -42,7 +42,8 @@ macro_rules! select_runs {
                 (SELECT count(*) FROM calls WHERE run = id),
                 (SELECT count(*) FROM calls WHERE run = id AND ok = 0),
                 (SELECT json FROM events WHERE run = id AND kind = 'agent.started' ORDER BY seq LIMIT 1),
-                (SELECT json FROM events WHERE run = id AND kind = 'agent.ended' ORDER BY seq DESC LIMIT 1)
+                (SELECT json FROM events WHERE run = id AND kind = 'agent.ended' ORDER BY seq DESC LIMIT 1),
+                (SELECT string_agg(json, ',') FROM events WHERE run = id AND kind IN ('agent.started', 'agent.ended'))
              FROM runs ",
             $rest
         )

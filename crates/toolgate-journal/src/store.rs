@@ -1,6 +1,8 @@
 //! The same events as database rows, for queries across calls and runs. A store is a view of the journals: it may lag,
 //! be lost and be rebuilt, and no call ever waits for it.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -96,6 +98,8 @@ pub struct RunRow {
     pub task: Option<String>,
     /// How the last agent in it that ended did so.
     pub outcome: Option<RunOutcome>,
+    /// The tokens that the agents in it used that have ended, by model.
+    pub usage: BTreeMap<String, TokenUsage>,
 }
 
 /// How an agent's work ended.

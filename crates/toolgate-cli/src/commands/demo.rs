@@ -20,8 +20,8 @@ use crate::exit::Exit;
 use crate::output::errln;
 use crate::signals::cancel_on_signal;
 use crate::terminal::{
-    ApproveOnce, BOLD, DIM, ExclusivePrompt, ReplyContext, ReportStyle, Reporter, ScreenStyle, TerminalApprover,
-    YELLOW, paint, show_reply, show_tree,
+    ApproveOnce, BOLD, DIM, ExclusivePrompt, ReplyContext, ReportStyle, Reporter, TerminalApprover, YELLOW, paint,
+    show_reply, show_tree,
 };
 use crate::workspace::{open_workspace, open_workspace_with, person_name, typed_program};
 
@@ -99,7 +99,7 @@ fn prepare(directory: &Path) -> Result<(WorkspaceLocation, PathBuf)> {
 /// Runs the agent.
 fn work(workspace: &Workspace, session: Session, run: &str) -> Result<FinishReason> {
     let script = ModelScript::parse(include_str!("demo/script.toml"))?;
-    let reporter = Arc::new(Reporter::new(ReportStyle::of_terminal(ScreenStyle::default())));
+    let reporter = Arc::new(Reporter::new(ReportStyle::of_terminal(false)));
     let approver: Arc<dyn Approver> = match TerminalApprover::is_possible() {
         true => Arc::new(ExclusivePrompt::new(TerminalApprover { by: person_name() }, Arc::clone(&reporter))),
         false => Arc::new(DemoApprover),

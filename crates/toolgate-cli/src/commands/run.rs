@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use toolgate_agent::{AgentLimits, AgentOutcome};
+use parking_lot::Mutex;
+use toolgate_agent::AgentOutcome;
 use toolgate_contract::CancellationToken;
 use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, QuestionAnswerer};
 
@@ -24,8 +25,9 @@ use crate::exit::Exit;
 use crate::output::outln;
 use crate::signals::cancel_on_signal;
 use crate::terminal::{
-    ExclusivePrompt, JsonReporter, LiveView, ReportStyle, Reporter, ScreenStyle, TerminalAnswerer, TerminalApprover,
+    ExclusivePrompt, JsonReporter, ReportStyle, Reporter, TaskProgress, TerminalAnswerer, TerminalApprover,
 };
+use crate::watcher::{AnsweredOnScreen, OwnRun, RunScreen, Watcher};
 use crate::workspace::{person_name, with_attach_socket};
 
 /// Give a task to a model, which works on it through the gate.
@@ -65,7 +67,7 @@ pub(crate) struct RunArgs {
     task: Option<String>,
     #[command(flatten)]
     agent: AgentArgs,
-    /// Show how far the task is, at the bottom of the terminal.
+    /// Show the task on the whole terminal as it goes on, as `toolgate watch` does; the report follows at its end.
     #[arg(long)]
     live: bool,
 }
@@ -73,8 +75,10 @@ pub(crate) struct RunArgs {
 impl RunArgs {
     pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
         let task = self.task()?;
-        let (observers, reporter) = self.observers(invocation, &self.agent.limits()?);
+        let saying = self.is_live(invocation).then(Arc::default);
+        let (observers, reporter) = self.observers(invocation, saying.clone());
         let run = AgentRun::begin(&self.agent, invocation, "agent", &observers)?;
+        let screen = saying.map(|saying| self.screen(&run, saying, invocation)).transpose()?;
         let outcome = block_on(async {
             let cancel = CancellationToken::new();
             cancel_on_signal(cancel.clone(), || {});
@@ -89,6 +93,7 @@ impl RunArgs {
         })?;
         run.run.end().context("the end of the run couldn't be recorded")?;
         run.workspace.finish();
+        drop(screen);
         if let Some(reporter) = &reporter {
             reporter.end(&outcome, &run.run.id, run.opened.settings.cost(outcome.tokens));
         }
@@ -105,23 +110,41 @@ impl RunArgs {
         Ok(task)
     }
 
-    /// Where progress is reported: as JSON, to a terminal, or as plain lines.
-    fn observers(&self, invocation: &Invocation, limits: &AgentLimits) -> (RunObservers, Option<Arc<Reporter>>) {
+    /// Whether the whole terminal shows the task. Without a queue nobody could answer there.
+    fn is_live(&self, invocation: &Invocation) -> bool {
+        self.live && !invocation.json && RunScreen::is_possible() && invocation.location.approvals().is_ok()
+    }
+
+    fn screen(&self, run: &AgentRun, saying: Arc<Mutex<String>>, invocation: &Invocation) -> Result<RunScreen> {
+        let progress = TaskProgress::new(&run.limits);
+        RunScreen::begin(Watcher::of_run(&invocation.location, OwnRun { id: run.run.id.clone(), progress, saying })?)
+    }
+
+    /// Where progress is reported: as JSON, to a terminal, as plain lines, or at the end, after a live screen.
+    fn observers(
+        &self,
+        invocation: &Invocation,
+        live: Option<Arc<Mutex<String>>>,
+    ) -> (RunObservers, Option<Arc<Reporter>>) {
         let (approver, answerer): (Arc<dyn Approver>, Arc<dyn QuestionAnswerer>) =
             (Arc::new(NobodyToAsk), Arc::new(NobodyAnswers));
         if invocation.json {
             let sink = Arc::new(JsonReporter);
             return (RunObservers { sink: sink.clone(), listener: sink, approver, answerer }, None);
         }
-        let view = self.live.then(|| LiveView::new(limits));
-        let style = ReportStyle::of_terminal(ScreenStyle { view, is_conversation: false });
+        let is_live = live.is_some();
+        let style = match live {
+            Some(saying) => ReportStyle::AtTheEnd { lines: Vec::new(), saying },
+            None => ReportStyle::of_terminal(false),
+        };
         let reporter = Arc::new(Reporter::new(style));
-        let (approver, answerer) = match TerminalApprover::is_possible() {
-            true => (
-                Arc::new(ExclusivePrompt::new(TerminalApprover { by: person_name() }, Arc::clone(&reporter))) as _,
-                Arc::new(ExclusivePrompt::new(TerminalAnswerer { by: person_name() }, Arc::clone(&reporter))) as _,
+        let (approver, answerer): (Arc<dyn Approver>, Arc<dyn QuestionAnswerer>) = match () {
+            () if is_live => (Arc::new(AnsweredOnScreen), Arc::new(AnsweredOnScreen)),
+            () if TerminalApprover::is_possible() => (
+                Arc::new(ExclusivePrompt::new(TerminalApprover { by: person_name() }, Arc::clone(&reporter))),
+                Arc::new(ExclusivePrompt::new(TerminalAnswerer { by: person_name() }, Arc::clone(&reporter))),
             ),
-            false => (approver, answerer),
+            () => (approver, answerer),
         };
         let observers = RunObservers { sink: reporter.clone(), listener: reporter.clone(), approver, answerer };
         (observers, Some(reporter))

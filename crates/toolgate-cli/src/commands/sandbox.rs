@@ -79,6 +79,8 @@ pub(crate) struct SandboxArgs {
 pub(super) struct ClientState {
     /// Files and directories of its own, which it can change.
     pub(super) writable: Vec<PathBuf>,
+    /// What of that it can't change.
+    pub(super) protected: Vec<PathBuf>,
     /// What it is installed as, beside the program itself.
     pub(super) readable: Vec<PathBuf>,
     /// Variables that it is configured by.
@@ -103,6 +105,7 @@ impl SandboxArgs {
         let spec = self.launch_spec(egress)?.restricted(restricted_paths(&files, policy.as_ref())?);
         let options = SandboxOptions { warm: 0, ..SandboxOptions::default() };
         let launcher = sandboxed_processes(&invocation.location, &settings, &std::env::vars_os().collect(), options)
+            .with_protected(self.client.protected.iter().cloned())
             .with_layers(invocation.location.state()?.layers_dir());
         let ended = block_on(async {
             let streams = spec.streams;

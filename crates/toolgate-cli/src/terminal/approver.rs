@@ -125,9 +125,14 @@ const OFFERS_AT: usize = 15;
 /// Shows everything that a person needs to decide.
 pub(crate) fn show_request(request: &ApprovalRequest) {
     request_lines(request).iter().for_each(|line| errln!("{line}"));
+    errln!("{}", abort_line());
+}
+
+/// The answer that ends the run.
+pub(crate) fn abort_line() -> String {
     let abort = paint(RED.bold(), "[x]");
     let ends = "no, and end this run: its other calls are cancelled, and no more are made";
-    errln!("  {abort} {:<8} {}", "abort", wrapped(ends, OFFERS_AT));
+    format!("  {abort} {:<8} {}", "abort", wrapped(ends, OFFERS_AT))
 }
 
 /// Everything that a person needs to decide, with the answers that every front end offers. A conversation is interrupted

@@ -1,5 +1,6 @@
 //! Reports to a person what an agent does, as it happens: line by line into a file, word by word on a simple terminal, or
-//! above a live area that shows what runs. `run`, `run --live` and `chat` share it.
+//! above a live area that shows what runs. `run` and `chat` share it; under `run --live` the terminal shows the run itself, and
+//! the report follows at the end.
 
 use parking_lot::{Mutex, MutexGuard};
 
@@ -11,7 +12,6 @@ use toolgate_agent::{AgentIdentity, AgentOutcome, TextSink};
 use toolgate_contract::{BoxFuture, Event, EventPayload, FinishReason, Question, QuestionOutcome, TokenUsage, counted};
 use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver, EventSink, QuestionAnswerer};
 
-use super::live_view::LiveView;
 use super::markdown::MarkdownRenderer;
 use super::screen::{LiveArea, LiveScreen, rows};
 use super::transcript::Transcript;
@@ -28,23 +28,24 @@ pub(crate) enum ReportStyle {
     /// The model's text as it arrives, for a terminal whose cursor can't be moved.
     Streaming,
     /// Above a live area.
-    Screen(Box<ScreenStyle>),
-}
-
-/// What the live area shows besides the calls that run.
-#[derive(Default)]
-pub(crate) struct ScreenStyle {
-    /// How far the task is.
-    pub(crate) view: Option<LiveView>,
-    /// Whether it is a conversation: then turns aren't counted for the person, and an input line is below.
-    pub(crate) is_conversation: bool,
+    Screen {
+        /// Whether it is a conversation: then turns aren't counted for the person, and an input line is below.
+        is_conversation: bool,
+    },
+    /// At the end, since until then something else has the terminal.
+    AtTheEnd {
+        /// The lines until now.
+        lines: Vec<String>,
+        /// What the model is saying, for whoever has the terminal.
+        saying: Arc<Mutex<String>>,
+    },
 }
 
 impl ReportStyle {
     /// The style for standard error.
-    pub(crate) fn of_terminal(style: ScreenStyle) -> Self {
+    pub(crate) fn of_terminal(is_conversation: bool) -> Self {
         match std::io::IsTerminal::is_terminal(&std::io::stderr()) {
-            true if LiveScreen::is_possible() => Self::Screen(Box::new(style)),
+            true if LiveScreen::is_possible() => Self::Screen { is_conversation },
             true => Self::Streaming,
             false => Self::Lines,
         }
@@ -89,7 +90,7 @@ impl Reporter {
             loop {
                 tokio::time::sleep(FRAME).await;
                 let mut state = self.state();
-                if !state.transcript.running().is_empty() || state.has_view() {
+                if !state.transcript.running().is_empty() {
                     state.update(&[]);
                 }
             }
@@ -144,6 +145,9 @@ impl Reporter {
             ],
         };
         state.print(&lines);
+        if let ReportStyle::AtTheEnd { lines, .. } = &mut state.style {
+            std::mem::take(lines).iter().for_each(|line| errln!("{line}"));
+        }
         state.erase();
         state.is_paused = true;
     }
@@ -164,18 +168,15 @@ impl Reporter {
 }
 
 impl ReporterState {
-    fn has_view(&self) -> bool {
-        matches!(&self.style, ReportStyle::Screen(style) if style.view.is_some())
-    }
-
     /// Prints lines, after the end of the model's text.
     fn print(&mut self, lines: &[String]) {
-        match self.style {
-            ReportStyle::Screen(_) => {
+        match &mut self.style {
+            ReportStyle::Screen { .. } => {
                 let mut all = self.finished_text();
                 all.extend_from_slice(lines);
                 self.update(&all);
             }
+            ReportStyle::AtTheEnd { lines: all, .. } => all.extend_from_slice(lines),
             ReportStyle::Lines | ReportStyle::Streaming => {
                 if !std::mem::take(&mut self.unfinished).is_empty() {
                     errln!();
@@ -188,14 +189,15 @@ impl ReporterState {
     /// The model wrote more text. On a screen its last line is in the live area until it is complete, so that what runs
     /// can be shown below it at any time.
     fn say(&mut self, words: &str) {
-        match self.style {
+        match &self.style {
             ReportStyle::Lines => {}
+            ReportStyle::AtTheEnd { saying, .. } => saying.lock().push_str(words),
             ReportStyle::Streaming => {
                 err!("{}", plain(words));
                 let _ = anstream::stderr().flush();
                 self.unfinished = if words.ends_with('\n') { String::new() } else { "…".into() };
             }
-            ReportStyle::Screen(_) => {
+            ReportStyle::Screen { .. } => {
                 self.unfinished.push_str(words);
                 let mut finished = Vec::new();
                 while let Some(end) = self.unfinished.find('\n') {
@@ -218,7 +220,9 @@ impl ReporterState {
 
     /// Prints lines above the live area and draws the area anew.
     fn update(&mut self, above: &[String]) {
-        let ReportStyle::Screen(style) = &self.style else { return };
+        if !matches!(self.style, ReportStyle::Screen { .. }) {
+            return;
+        }
         let mut area = LiveArea::default();
         if !self.is_paused {
             let most = LiveScreen::height().saturating_sub(self.input.lines.len() + 6).max(2);
@@ -226,7 +230,6 @@ impl ReporterState {
             let text = if unfinished.is_empty() { Vec::new() } else { rows(&unfinished, LiveScreen::width() - 1) };
             area.lines.extend_from_slice(&text[text.len().saturating_sub(most)..]);
             area.lines.extend(self.transcript.running().lines());
-            area.lines.extend(style.view.iter().flat_map(LiveView::lines));
             area.cursor = self.input.cursor.map(|(line, column)| (area.lines.len() + line, column));
             area.lines.extend(self.input.lines.iter().cloned());
             if area.cursor.is_none() && !area.lines.is_empty() {
@@ -245,19 +248,21 @@ impl ReporterState {
 impl EventSink for Reporter {
     fn event(&self, event: &Event) {
         let mut state = self.state();
-        let were_heard = !matches!(state.style, ReportStyle::Lines);
+        let were_heard = matches!(state.style, ReportStyle::Streaming | ReportStyle::Screen { .. });
         let mut lines = state.transcript.lines(event, were_heard);
         if let EventPayload::TurnEnded { tokens, .. } = event.payload {
             state.tokens += tokens;
         }
-        let mut is_for_the_view = false;
-        if let ReportStyle::Screen(style) = &mut state.style {
-            is_for_the_view = style.view.as_mut().is_some_and(|view| view.take(event));
-            if style.is_conversation && matches!(event.payload, EventPayload::TurnStarted) {
+        match &state.style {
+            ReportStyle::Screen { is_conversation: true } if matches!(event.payload, EventPayload::TurnStarted) => {
                 lines.clear();
             }
+            ReportStyle::AtTheEnd { saying, .. } if matches!(event.payload, EventPayload::ModelSaid { .. }) => {
+                saying.lock().clear();
+            }
+            _ => {}
         }
-        if is_for_the_view || lines.is_empty() {
+        if lines.is_empty() {
             state.update(&[]);
         } else {
             state.print(&lines);

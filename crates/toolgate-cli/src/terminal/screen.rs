@@ -6,8 +6,8 @@ use std::io::{IsTerminal, Write};
 use unicode_width::UnicodeWidthChar;
 
 /// Terminals show everything between these at once, so nothing flickers; those that don't know them ignore them.
-const BEGIN_UPDATE: &str = "\u{1b}[?2026h";
-const END_UPDATE: &str = "\u{1b}[?2026l";
+pub(crate) const BEGIN_UPDATE: &str = "\u{1b}[?2026h";
+pub(crate) const END_UPDATE: &str = "\u{1b}[?2026l";
 
 /// The live area at the bottom of the terminal.
 #[derive(Default)]
@@ -101,7 +101,8 @@ fn write(text: &str) {
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }
 
-fn colored(line: &str) -> String {
+/// The line, without its colours where standard error shows none.
+pub(crate) fn colored(line: &str) -> String {
     match anstream::AutoStream::choice(&std::io::stderr()) {
         anstream::ColorChoice::Never => anstream::adapter::strip_str(line).to_string(),
         _ => line.to_owned(),

@@ -1,14 +1,15 @@
-//! What `toolgate watch` shows: calls at work, what waits for an answer, to-do lists, output and what happened last, as lines
-//! that fit the terminal.
+//! What `toolgate watch` and `run --live` show: calls at work, what waits for an answer, to-do lists, what the model says,
+//! messages, processes, output and what happened last, as lines that fit the terminal.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use jiff::Timestamp;
 use serde_json::Value;
-use toolgate_contract::{Event, EventPayload};
+use toolgate_contract::{Event, EventPayload, Message, counted};
 
 use super::screen::{cut, rows};
-use super::{BOLD, DIM, GREEN, RED, YELLOW, checklist, elapsed, event_line, paint, plain};
+use super::transcript::brief;
+use super::{BOLD, DIM, GREEN, RED, TaskProgress, YELLOW, checklist, elapsed, event_line, level, paint, plain};
 
 /// How many events are remembered.
 const EVENTS: usize = 200;
@@ -16,59 +17,114 @@ const EVENTS: usize = 200;
 /// How many lines of output are remembered.
 const OUTPUT: usize = 200;
 
+/// How many messages are remembered.
+const MESSAGES: usize = 5;
+
+/// How much of a line of output without an end is remembered, in bytes.
+const UNFINISHED: usize = 2_000;
+
 /// A call that hasn't ended.
 struct WatchedCall {
     run: String,
     title: String,
     since: Timestamp,
     is_waiting: bool,
+    /// Its output so far has been shown as it came.
+    was_heard: bool,
+    /// The end of its output, without a line's end.
+    unfinished: String,
+    /// Its command, if it runs one.
+    command: Option<String>,
 }
 
-/// What is known of the workspace.
+/// What is known of the workspace, or of one task in it.
 #[derive(Default)]
 pub(crate) struct WatchScreen {
+    progress: Option<TaskProgress>,
     calls: BTreeMap<String, WatchedCall>,
     todos: Vec<String>,
+    /// The last words of the model.
+    said: String,
+    /// What the model is saying.
+    saying: String,
+    messages: VecDeque<String>,
+    /// Commands that go on after their calls, by their handles.
+    processes: HashMap<String, String>,
     output: VecDeque<String>,
     events: VecDeque<String>,
 }
 
 impl WatchScreen {
+    /// The screen of one task.
+    pub(crate) fn of_task(progress: TaskProgress) -> Self {
+        Self { progress: Some(progress), ..Self::default() }
+    }
+
+    /// What the model is saying, before it is on record.
+    pub(crate) fn set_saying(&mut self, text: &str) {
+        text.clone_into(&mut self.saying);
+    }
+
     /// Takes in what happened.
     pub(crate) fn take(&mut self, event: &Event) {
         self.note(event);
-        let Some(call) = event.tool_call_id.clone() else {
-            if matches!(event.payload, EventPayload::RunEnded) {
-                self.calls.retain(|_, call| call.run != event.run);
-            }
-            return;
-        };
+        self.progress.iter_mut().for_each(|progress| progress.take(event));
+        match &event.payload {
+            EventPayload::RunEnded => self.calls.retain(|_, call| call.run != event.run),
+            EventPayload::ModelSaid { text, .. } if !text.trim().is_empty() => text.trim().clone_into(&mut self.said),
+            EventPayload::Display(message) => remember(&mut self.messages, message_line(message), MESSAGES),
+            EventPayload::ProcessEnded { process, .. } => drop(self.processes.remove(process)),
+            _ => {}
+        }
+        if let Some(call) = &event.tool_call_id {
+            self.take_call(call, event);
+        }
+    }
+
+    fn take_call(&mut self, id: &str, event: &Event) {
         match &event.payload {
             EventPayload::CallStarted { tool, args, .. } => {
-                let title = format!("{} {}", paint(BOLD, plain(tool)), subject(args));
-                let entry = WatchedCall { run: event.run.clone(), title, since: event.time, is_waiting: false };
-                self.calls.insert(call, entry);
+                let command = args.get("command").and_then(Value::as_str).map(|line| plain(line).replace('\n', " "));
+                let title = format!("{} {}", paint(BOLD, plain(tool)), brief(args));
+                self.calls.insert(id.to_owned(), WatchedCall { command, ..WatchedCall::new(event, title) });
             }
             EventPayload::ApprovalRequired { tool, .. } => {
-                let title = paint(BOLD, plain(tool));
-                let entry = WatchedCall { run: event.run.clone(), title, since: event.time, is_waiting: true };
-                self.calls.insert(call, entry);
+                let call = WatchedCall { is_waiting: true, ..WatchedCall::new(event, paint(BOLD, plain(tool))) };
+                self.calls.insert(id.to_owned(), call);
             }
-            EventPayload::ApprovalGranted { .. } | EventPayload::QuestionAnswered { .. } => {
-                if let Some(call) = self.calls.get_mut(&call) {
-                    call.is_waiting = false;
+            EventPayload::QuestionAsked(_) => self.set_waiting(id, true),
+            EventPayload::ApprovalGranted { .. } | EventPayload::QuestionAnswered { .. } => self.set_waiting(id, false),
+            EventPayload::CallCompleted(ending) | EventPayload::CallFailed { ending, .. } => {
+                let call = self.calls.remove(id);
+                let payload = ending.payload.as_ref();
+                let process = payload.and_then(|payload| payload.get("process")?.as_str());
+                let command = call.as_ref().and_then(|call| call.command.clone());
+                let is_running = payload.is_some_and(|payload| payload.get("running") == Some(&Value::Bool(true)));
+                if let (Some(process), Some(command), true) = (process, command, is_running) {
+                    self.processes.insert(process.to_owned(), command);
                 }
-            }
-            EventPayload::CallCompleted(ending) => {
-                self.calls.remove(&call);
-                self.read(ending.payload.as_ref());
-            }
-            EventPayload::CallFailed { ending, .. } => {
-                self.calls.remove(&call);
-                self.read(ending.payload.as_ref());
+                self.read(payload, call.is_some_and(|call| call.was_heard));
             }
             _ => {}
         }
+    }
+
+    fn set_waiting(&mut self, id: &str, is_waiting: bool) {
+        if let Some(call) = self.calls.get_mut(id) {
+            call.is_waiting = is_waiting;
+        }
+    }
+
+    /// Takes in what a command has written.
+    pub(crate) fn take_live(&mut self, event: &Event) {
+        let EventPayload::ProcessOutput(output) = &event.payload else { return };
+        let call = event.tool_call_id.as_ref().and_then(|call| self.calls.get_mut(call));
+        let text = match call {
+            Some(call) => call.finished_lines(&output.text),
+            // A command that goes on after its call.
+            None => output.text.clone(),
+        };
+        text.lines().for_each(|line| remember(&mut self.output, plain(line), OUTPUT));
     }
 
     /// Remembers an event as a line, apart from those that say nothing to a person.
@@ -76,25 +132,19 @@ impl WatchScreen {
         if matches!(event.payload, EventPayload::TurnStarted | EventPayload::TurnEnded { .. }) {
             return;
         }
-        self.events.push_back(event_line(event).replace('\n', " "));
-        if self.events.len() > EVENTS {
-            self.events.pop_front();
-        }
+        remember(&mut self.events, event_line(event).replace('\n', " "), EVENTS);
     }
 
-    /// Takes to-do lists and output from what a call gave back.
-    fn read(&mut self, payload: Option<&Value>) {
+    /// Takes to-do lists from what a call gave back, and output that wasn't shown as it came.
+    fn read(&mut self, payload: Option<&Value>, was_heard: bool) {
         let Some(payload) = payload else { return };
         let todos = checklist(payload);
         if !todos.is_empty() {
             self.todos = todos;
         }
-        let texts = ["stdout", "stderr", "output"].iter().filter_map(|field| payload.get(*field)?.as_str());
-        for line in texts.flat_map(str::lines) {
-            self.output.push_back(plain(line));
-        }
-        while self.output.len() > OUTPUT {
-            self.output.pop_front();
+        if !was_heard {
+            let texts = ["stdout", "stderr", "output"].iter().filter_map(|field| payload.get(*field)?.as_str());
+            texts.flat_map(str::lines).for_each(|line| remember(&mut self.output, plain(line), OUTPUT));
         }
     }
 
@@ -103,39 +153,113 @@ impl WatchScreen {
         &self,
         waiting: &[String],
         footer: &str,
-        width: usize,
-        height: usize,
+        (width, height): (usize, usize),
         now: Timestamp,
     ) -> Vec<String> {
-        let room = height.saturating_sub(2);
-        let head = format!("{}  {}", paint(BOLD, "Toolgate"), paint(DIM, format!("{} at work", self.calls.len())));
-        let mut lines = vec![head];
-        lines.extend(section(
-            "Waits for you",
-            YELLOW,
-            waiting.iter().flat_map(|line| rows(line, width)).collect(),
-            room * 2 / 3,
-        ));
+        let (room, inside) = (height.saturating_sub(2), width.saturating_sub(2));
+        let mut lines = vec![self.head()];
+        let waiting = request_rows(waiting, width, room.saturating_sub(1));
+        if !waiting.is_empty() {
+            lines.push(paint(YELLOW, "Waits for you"));
+            lines.extend(waiting);
+        }
         let calls = self.calls.values().filter(|call| !call.is_waiting).map(|call| call.line(now)).collect();
         lines.extend(section("At work", GREEN, calls, room / 4));
         lines.extend(section("To do", BOLD, self.todos.clone(), room / 4));
+        lines.extend(section("Messages", BOLD, last(&self.messages, room / 5), room / 5));
+        lines.extend(section("Processes", GREEN, self.process_lines(), room / 5));
+        let words = if self.saying.trim().is_empty() { &self.said } else { &self.saying };
+        let words: VecDeque<String> = plain(words.trim()).lines().flat_map(|line| rows(line, inside)).collect();
+        lines.extend(section("The model says", BOLD, last(&words, room / 4), room / 4));
         let left = room.saturating_sub(lines.len());
-        let output: Vec<String> = last(&self.output, left / 2);
-        lines.extend(section("Output", DIM, output, left / 2));
+        lines.extend(section("Output", DIM, last(&self.output_lines(), left / 2), left / 2));
         let left = room.saturating_sub(lines.len() + 1);
-        lines.extend(section("Happened", DIM, last(&self.events, left), left + 1));
+        lines.extend(section("Happened", DIM, last(&self.events, left + 1), left + 1));
         lines.truncate(room + 1);
         lines.resize(room + 1, String::new());
         lines.push(footer.to_owned());
         lines.iter().map(|line| cut(line, width)).collect()
     }
+
+    fn head(&self) -> String {
+        let at_work = || format!("{} at work", self.calls.len());
+        let facts = self.progress.as_ref().map_or_else(at_work, TaskProgress::line);
+        format!("{}  {}", paint(BOLD, "Toolgate"), paint(DIM, facts))
+    }
+
+    fn process_lines(&self) -> Vec<String> {
+        let mut processes: Vec<_> = self.processes.iter().collect();
+        processes.sort();
+        processes.iter().map(|(handle, command)| format!("{command}  {}", paint(DIM, handle))).collect()
+    }
+
+    /// The output so far, with the lines that have no end yet.
+    fn output_lines(&self) -> VecDeque<String> {
+        let unfinished = self.calls.values().map(|call| plain(&call.unfinished)).filter(|line| !line.trim().is_empty());
+        self.output.iter().cloned().chain(unfinished).collect()
+    }
 }
 
 impl WatchedCall {
+    fn new(event: &Event, title: String) -> Self {
+        Self {
+            run: event.run.clone(),
+            title,
+            since: event.time,
+            is_waiting: false,
+            was_heard: false,
+            unfinished: String::new(),
+            command: None,
+        }
+    }
+
     fn line(&self, now: Timestamp) -> String {
         let gone = now.duration_since(self.since).unsigned_abs();
         format!("{} {}  {}", paint(GREEN, "●"), self.title, paint(DIM, elapsed(gone)))
     }
+
+    /// Takes in more output, and gives the lines that have their end now.
+    fn finished_lines(&mut self, text: &str) -> String {
+        self.was_heard = true;
+        self.unfinished.push_str(text);
+        let end = self.unfinished.rfind(['\n', '\r']).map_or(0, |at| at + 1);
+        let finished = self.unfinished.drain(..end).collect::<String>().replace('\r', "\n");
+        if self.unfinished.len() > UNFINISHED {
+            let start = self.unfinished.ceil_char_boundary(self.unfinished.len() - UNFINISHED);
+            self.unfinished.drain(..start);
+        }
+        finished.lines().filter(|line| !line.is_empty()).fold(String::new(), |all, line| all + line + "\n")
+    }
+}
+
+fn message_line(message: &Message) -> String {
+    let (mark, style) = level(message.level);
+    let title = message.title.as_ref().map(|title| format!("{}: ", plain(title))).unwrap_or_default();
+    format!("{} {title}{}", paint(style, mark), plain(&message.content).replace('\n', " "))
+}
+
+fn remember(lines: &mut VecDeque<String>, line: String, most: usize) {
+    lines.push_back(line);
+    if lines.len() > most {
+        lines.pop_front();
+    }
+}
+
+/// The lines of a request, of which the middle is left out if there are too many: the answers that it offers are always
+/// shown. They are below its last empty line.
+fn request_rows(request: &[String], width: usize, most: usize) -> Vec<String> {
+    let answers = request.iter().rposition(String::is_empty).map_or(request.len(), |at| at + 1);
+    let rows_of = |lines: &[String]| -> Vec<String> {
+        let lines = lines.iter().flat_map(|line| line.split('\n')).filter(|line| !line.is_empty());
+        lines.flat_map(|line| rows(line, width)).collect()
+    };
+    let (mut facts, answers) = (rows_of(&request[..answers]), rows_of(&request[answers..]));
+    let room = most.saturating_sub(answers.len()).max(2);
+    if facts.len() > room {
+        let more = facts.split_off(room - 1).len();
+        facts.push(paint(YELLOW, format!("  … {} more: toolgate approvals show", counted(more, "line"))));
+    }
+    [facts, answers].concat()
 }
 
 /// A heading with at most so many lines; nothing where there are none.
@@ -158,13 +282,6 @@ fn last(lines: &VecDeque<String>, most: usize) -> Vec<String> {
     lines.iter().skip(lines.len().saturating_sub(most.saturating_sub(1))).cloned().collect()
 }
 
-/// What a call is about: its command, its path, or its arguments.
-fn subject(args: &Value) -> String {
-    let named = ["command", "path", "pattern", "url", "question"].iter().find_map(|name| args.get(*name)?.as_str());
-    let text = named.map_or_else(|| args.to_string(), str::to_owned);
-    plain(&text).replace('\n', " ")
-}
-
 /// How a denial is marked in the footer.
 pub(crate) fn prompt_line(label: &str, typed: &str) -> String {
     format!("{} {}{}", paint(RED, label), plain(typed), paint(BOLD, "▏"))
@@ -183,7 +300,7 @@ mod tests {
     }
 
     fn shown(screen: &WatchScreen, waiting: &[String], width: usize, height: usize) -> Vec<String> {
-        let lines = screen.lines(waiting, "q quits", width, height, "2026-01-01T00:00:05Z".parse().unwrap());
+        let lines = screen.lines(waiting, "q quits", (width, height), "2026-01-01T00:00:05Z".parse().unwrap());
         lines.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect()
     }
 
@@ -199,6 +316,55 @@ mod tests {
         let lines = shown(&screen, &[], 80, 24);
         assert!(lines[0].contains("0 at work") && lines.contains(&"  built".to_owned()), "{lines:?}");
         assert!(lines.contains(&"  ☐ test".to_owned()), "{lines:?}");
+    }
+
+    #[test]
+    fn output_is_shown_as_it_comes_and_not_again_at_the_end() {
+        let mut screen = WatchScreen::default();
+        screen.take(&event(
+            "tool_call.started",
+            "a",
+            json!({ "tool": "shell", "effects": [], "args": { "command": "x" } }),
+        ));
+        for text in ["one\ntw", "o\n50 %\r", "75 %"] {
+            let output = json!({ "process": "p", "stream": "stdout", "text": text });
+            screen.take_live(&event("process.output", "a", output));
+        }
+        let lines = shown(&screen, &[], 80, 24);
+        let output = |lines: &[String]| -> Vec<String> {
+            let after = lines.iter().skip_while(|line| *line != "Output").skip(1);
+            after.take_while(|line| line.starts_with("  ")).map(|line| line.trim().to_owned()).collect()
+        };
+        assert_eq!(output(&lines), ["one", "two", "50 %", "75 %"]);
+        let ended = json!({ "duration_ms": 1, "redacted": false, "payload": { "stdout": "one\ntwo\n50 %\r75 %" } });
+        screen.take(&event("tool_call.completed", "a", ended));
+        assert_eq!(output(&shown(&screen, &[], 80, 24)), ["one", "two", "50 %"]);
+    }
+
+    #[test]
+    fn a_command_that_goes_on_is_shown_until_it_ends() {
+        let mut screen = WatchScreen::default();
+        let args = json!({ "command": "npm run dev", "background": true });
+        screen.take(&event("tool_call.started", "c", json!({ "tool": "shell", "effects": [], "args": args })));
+        let running = json!({ "running": true, "process": "proc_1" });
+        let completed = json!({ "duration_ms": 1, "redacted": false, "payload": running });
+        screen.take(&event("tool_call.completed", "c", completed));
+        assert!(shown(&screen, &[], 80, 24).contains(&"  npm run dev  proc_1".to_owned()));
+        let ended = json!({ "process": "proc_1", "exit_code": 0, "duration_ms": 5 });
+        screen.take(&event("process.ended", "c", ended));
+        assert!(!shown(&screen, &[], 80, 24).iter().any(|line| line.ends_with("proc_1")));
+    }
+
+    #[test]
+    fn the_answers_of_a_long_request_are_always_shown() {
+        let facts = (0..90).map(|number| format!("fact {number}"));
+        let answers = ["", "[y] yes", "[n] no"].map(str::to_owned);
+        let request: Vec<String> = facts.chain(answers).collect();
+        for height in [8, 24] {
+            let lines = shown(&WatchScreen::default(), &request, 80, height);
+            assert!(["[y] yes", "[n] no"].iter().all(|answer| lines.contains(&(*answer).to_owned())), "{lines:?}");
+            assert!(lines.iter().any(|line| line.contains("more: toolgate")), "{lines:?}");
+        }
     }
 
     #[test]

@@ -260,6 +260,79 @@ text = "Done."
     }
 }
 
+/// `run --live` has the screen of `toolgate watch`: requests and questions are answered there, output comes as it is
+/// written, and the report follows on the terminal itself.
+#[test]
+fn a_live_run_is_watched_and_answered_on_the_whole_terminal() {
+    let world = world(
+        r#"
+[[turns]]
+text = "I look first."
+calls = [{ tool = "todo_write", args = { todos = [{ content = "look", status = "in_progress" }] } },
+    { tool = "display", args = { content = "nearly there" } },
+    { tool = "shell", args = { command = "echo first; while [ ! -e go ]; do sleep 0.05; done; echo second" } }]
+
+[[turns]]
+calls = [{ tool = "delete", args = { path = "hello.txt" } }]
+
+[[turns]]
+expect = ["keep it"]
+calls = [{ tool = "ask", args = { question = "Which way?", choices = [{ label = "left" }, { label = "right" }] } }]
+
+[[turns]]
+expect = ["right"]
+text = "All done."
+"#,
+    );
+    let mut person = Person::sits_at(&world, (30, 100), &["run", "--live", "Go."]);
+    person.waits_for("● shell echo first").waits_for("▸ look").waits_for("nearly there").waits_for("turn 1/100");
+    person.waits_for("  first\n").waits_for("I look first.");
+    person.resizes((20, 60)).waits_until("it fits", |screen| {
+        let lines: Vec<&str> = screen.lines().collect();
+        lines.len() == 20 && lines[19].starts_with("Ctrl-C stops the task") && screen.contains("● shell echo first")
+    });
+    world.put(&world.workspace().join("go"), "");
+    person.waits_for("Waits for you").waits_for("delete hello.txt").waits_for("[x] abort");
+    person.types("n").waits_for("why not?").types("keep it").types(ENTER);
+    person.waits_for("Which way?").types("2").types(ENTER);
+    person.waits_for("✓ answered 4 turns").waits_until_gone("Happened");
+    let after = person.sees();
+    for line in ["✓ shell echo first", "✗ delete hello.txt", "All done."] {
+        assert!(after.contains(line), "the report has no `{line}`:\n{after}");
+    }
+    assert_eq!(person.leaves(), 0);
+    assert!(world.workspace().join("hello.txt").exists());
+}
+
+#[test]
+fn control_c_stops_a_live_run_and_gives_the_terminal_back() {
+    let marker = unique_sleep();
+    let world =
+        world(&format!("[[turns]]\ncalls = [{{ tool = \"shell\", args = {{ command = \"sleep {marker}\" }} }}]\n"));
+    let mut person = Person::sits_at(&world, (24, 80), &["run", "--live", "Go."]);
+    person.waits_for("● shell sleep");
+    wait_until("the command runs", || !processes_with(&format!("sleep\0{marker}")).is_empty());
+    person.types(CONTROL_C).waits_for("cancelled").waits_until_gone("Ctrl-C stops the task");
+    assert_eq!(person.leaves(), 130);
+    wait_until("the command is gone", || processes_with(&format!("sleep\0{marker}")).is_empty());
+}
+
+/// What a command of another program writes is seen while it runs.
+#[test]
+fn output_of_another_program_is_watched_as_it_comes() {
+    let world = World::new();
+    let command = "echo from-afar; while [ ! -e go ]; do echo again; sleep 0.1; done";
+    let mut watching = Person::sits_at(&world, (24, 80), &["watch"]);
+    watching.waits_for("q quit");
+    let args = serde_json::json!({ "command": command }).to_string();
+    let mut call = world.command(PROGRAM).args(["call", "shell", &args]).spawn().unwrap();
+    watching.waits_for("● shell echo from-afar").waits_for("  again\n");
+    world.put(&world.workspace().join("go"), "");
+    assert!(call.wait().unwrap().success());
+    watching.waits_until_gone("● shell").types("q");
+    assert_eq!(watching.leaves(), 0);
+}
+
 #[test]
 fn without_a_terminal_each_line_is_a_message() {
     let world = world("[[turns]]\ntext = \"One.\"\n[[turns]]\nexpect = [\"second\"]\ntext = \"Two.\"\n");

@@ -14,7 +14,7 @@ let prefixTimer = 0;
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
   if (typesText(event.target) && event.key !== "Escape") return;
-  if (event.target?.closest?.("[data-raw-keys]")) return;
+  if (event.target instanceof Element && event.target.closest("[data-raw-keys]")) return;
   const name = prefix + event.key;
   for (const table of [...tables.value].reverse()) {
     const found = table.keys.find((entry) => entry.key === name);

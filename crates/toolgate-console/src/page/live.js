@@ -18,6 +18,7 @@ export const ticks = signal({ runs: 0, changes: 0, processes: 0, queue: 0 });
 
 const listeners = new Set();
 const OUTPUT_KEPT = 16_000;
+const ANSWERS_KEPT = 100;
 
 /** Calls back for each batch of live items; returns how to stop. */
 export function listen(callback) {
@@ -30,10 +31,23 @@ let queued = [];
 let isScheduled = false;
 let retry = 0;
 
+/** How often lists are loaded again at most: a busy run changes them many times a second. */
+const TICK_MS = 700;
+const due = new Set();
+let ticked = 0;
+let tickTimer = 0;
+
 function tick(...names) {
-  const next = { ...ticks.value };
-  for (const name of names) next[name] += 1;
-  ticks.value = next;
+  for (const name of names) due.add(name);
+  if (tickTimer || !due.size) return;
+  tickTimer = setTimeout(() => {
+    tickTimer = 0;
+    ticked = performance.now();
+    const next = { ...ticks.value };
+    for (const name of due) next[name] += 1;
+    due.clear();
+    ticks.value = next;
+  }, Math.max(0, ticked + TICK_MS - performance.now()));
 }
 
 export async function loadQueue() {
@@ -105,7 +119,7 @@ function take(items) {
   }
   batch(() => {
     running.value = calls;
-    answered.value = ends;
+    answered.value = Object.fromEntries(Object.entries(ends).slice(-ANSWERS_KEPT));
     if (changed.size) tick(...changed);
   });
   for (const listener of listeners) listener(items);

@@ -1,5 +1,5 @@
 // The page: navigation, the state of the connection, and the view that the address names.
-import { html, render, useEffect, useState, effect } from "./core.js";
+import { html, render, useEffect, useRef, useState, effect } from "./core.js";
 import { loadSession, remove, signedIn, signInFromAddress } from "./api.js";
 import { approvals, connect, connection, disconnect, loadQueue, questions, running } from "./live.js";
 import { note, noteError, notes } from "./parts.js";
@@ -74,12 +74,13 @@ effect(() => {
 });
 
 function Help({ close }) {
+  const sheet = useRef(/** @type {HTMLDialogElement} */ (null));
   useEffect(() => {
-    const dialog = document.getElementById("help");
+    const dialog = sheet.current;
     dialog.showModal();
     return () => dialog.close();
   }, []);
-  return html`<dialog id="help" aria-labelledby="help-title" onClose=${close} onClick=${(event) => event.target.id === "help" && close()}>
+  return html`<dialog id="help" ref=${sheet} aria-labelledby="help-title" onClose=${close} onClick=${(event) => event.target.id === "help" && close()}>
     <h2 id="help-title">Keys</h2>
     ${tables.value.map((table) => html`<section key=${table.title}><h3>${table.title}</h3><dl class="keys">${table.keys.map((entry) => html`<div key=${entry.key}><dt><kbd>${entry.key === " " ? "space" : entry.key}</kbd></dt><dd>${entry.does}</dd></div>`)}</dl></section>`)}
     <section><h3>Lists</h3><dl class="keys"><div><dt><kbd>j</kbd> <kbd>k</kbd></dt><dd>down, up</dd></div><div><dt><kbd>Enter</kbd></dt><dd>open</dd></div><div><dt><kbd>←</kbd> <kbd>→</kbd></dt><dd>close, open a branch</dd></div></dl></section>
@@ -115,7 +116,8 @@ function Shell() {
   ]);
   useEffect(() => {
     setMenu(false);
-    document.querySelector("main h1")?.focus({ preventScroll: true });
+    const title = document.querySelector("main h1");
+    if (title instanceof HTMLElement) title.focus({ preventScroll: true });
   }, [parts[0], parts[1]]);
   const signOut = async () => {
     try {

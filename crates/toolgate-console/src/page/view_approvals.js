@@ -30,7 +30,7 @@ function useStillness(ref) {
     watch();
     return () => cancelAnimationFrame(frame);
   }, []);
-  return [isStill, () => performance.now() - place.current.since >= STILL_MS];
+  return /** @type {const} */ ([isStill, () => performance.now() - place.current.since >= STILL_MS]);
 }
 
 function What({ request, diff, effects }) {
@@ -168,7 +168,7 @@ export function WaitingCards() {
   useKeys("Approvals", [
     { key: "n", does: "next request", run: () => move(1) },
     { key: "p", does: "previous request", run: () => move(-1) },
-    ...[1, 2, 3, 4].map((number) => ({ key: String(number), does: ["approve once", "approve for the run", "approve for the session", "approve always"][number - 1], run: (event) => !event.repeat && answer({ kind: "approve", number }) })),
+    ...[1, 2, 3, 4].map((number) => ({ key: String(number), does: `approve, with choice ${number} of what it offers`, run: (event) => !event.repeat && answer({ kind: "approve", number }) })),
     { key: "d", does: "deny, with a reason", run: () => answer({ kind: "deny" }) },
   ]);
   return html`<div class="cards" aria-live="polite">

@@ -32,6 +32,6 @@ export function InboxView() {
     ${!loaded.value && !loaded.error && html`<${Loading} />`}
     ${loaded.value && list.length === 0 && html`<${Empty}>No task yet.<//>`}
     ${list.map((it) => html`<article class="card" key=${it.id}><header><h2>${it.task}</h2><span class="badge state-${it.state}">${String(it.state).replaceAll("_", " ")}</span></header>
-      <p class="muted"><${Ago} at=${it.added ?? it.created} now=${now} />${it.worker ? ` · ${it.worker}` : ""}${it.run && html` · <${RunLink} run=${it.run}>${shortId(it.run)}<//>`}</p>
-      ${it.answer && html`<p class="pre">${typeof it.answer === "string" ? it.answer : JSON.stringify(it.answer)}</p>`}</article>`)}`;
+      <p class="muted"><${Ago} at=${it.created} now=${now} />${it.outcome ? ` · ${it.outcome.replaceAll("_", " ")}` : ""}${it.runs.map((run) => html` · <${RunLink} key=${run} run=${run}>${shortId(run)}<//>`)}</p>
+      ${it.answer && html`<p class="pre">${it.answer}</p>`}</article>`)}`;
 }

@@ -49,7 +49,7 @@ function ScreenRow({ runs, cursor }) {
 function Terminal({ process, again }) {
   const [isTyping, setTyping] = useState(false);
   const box = useRef(null);
-  const sending = useRef(Promise.resolve());
+  const sending = useRef(/** @type {Promise<unknown>} */ (Promise.resolve()));
   const send = (text) => {
     sending.current = sending.current.then(() => post(`/v1/processes/${segment(process.id)}/input`, { text }).catch(noteError)).then(() => setTimeout(again, 60));
   };

@@ -22,6 +22,13 @@ function Bar({ row, from, to: until }) {
   return html`<span class="bar-box" aria-hidden="true"><span class="bar ${row.status}" style=${{ left: `${left}%`, width: `${width}%` }}></span></span>`;
 }
 
+/** What the run's models have used: money where prices are known, and tokens. */
+function Spent({ facts }) {
+  const tokens = facts ? facts.tokens.input + facts.tokens.output : 0;
+  if (!tokens) return null;
+  return html` · ${facts.cost && html`<span class="cost">${facts.cost}</span> · `}<span title=${`${grouped(facts.tokens.input)} in, ${grouped(facts.tokens.output)} out`}>${counted(tokens, "token")}</span>`;
+}
+
 function Row({ row, span, closed, toggle }) {
   const isOpen = !closed.includes(row.id);
   return html`<span role="gridcell" class="row-main" style=${{ paddingLeft: `${row.depth * 16}px` }}>
@@ -61,7 +68,7 @@ export function RunView({ run }) {
       timer = setTimeout(() => {
         timer = 0;
         setVersion((count) => count + 1);
-      }, 250);
+      }, 400);
     });
     return () => {
       stop();
@@ -104,7 +111,7 @@ export function RunView({ run }) {
         ${FILTERS.map((name) => html`<button type="button" key=${name} class="chip" aria-pressed=${filter === name ? "true" : "false"} disabled=${!counts?.[name] && filter !== name} onClick=${() => setQuery({ filter: filter === name ? "" : name })}>${name} <span class="count">${grouped(counts?.[name] ?? 0)}</span></button>`)}
       </div>
       <input type="search" class="filter" placeholder="Search in this run" aria-label="Search in this run" value=${text} onInput=${(event) => setText(event.target.value)} />
-      <span class="muted">${counts ? counted(counts.calls, "call") : ""}${facts?.ended === false ? " · at work" : ""}</span>
+      <span class="muted">${counts ? counted(counts.calls, "call") : ""}<${Spent} facts=${facts} />${facts?.ended === false ? " · at work" : ""}</span>
     </div>
     <${Failure} error=${head.error} />
     <div class="split ${call ? "has-detail" : ""}">

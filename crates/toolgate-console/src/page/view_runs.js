@@ -15,15 +15,16 @@ function stateOf(run) {
 }
 
 export function RunRowLine({ run, now }) {
-  const took = run.started ? (run.ended ? new Date(run.ended) : now) - new Date(run.started) : null;
-  const tokens = run.outcome ? run.outcome.tokens.input + run.outcome.tokens.output : 0;
+  const took = run.started ? (run.ended ? Date.parse(run.ended) : now) - Date.parse(run.started) : null;
+  const tokens = Object.values(run.usage).reduce((sum, used) => sum + used.input + used.output, 0);
   return html`<a class="run-row" href=${to(["run", run.id])}>
     <${Status} is=${stateOf(run)} />
     <span class="run-task">${run.task ?? html`<span class="muted">${run.front_end ?? "run"} · ${run.session ?? ""}</span>`}</span>
     <span class="run-facts">
       <span>${grouped(run.calls)} calls</span>
       ${run.failed > 0 && html`<span class="bad">${grouped(run.failed)} failed</span>`}
-      ${tokens > 0 && html`<span>${grouped(tokens)} tokens</span>`}
+      ${run.cost && html`<span class="cost">${run.cost}</span>`}
+      ${!run.cost && tokens > 0 && html`<span>${grouped(tokens)} tokens</span>`}
       ${run.outcome && run.outcome.finish !== "answered" && html`<span class="bad">${run.outcome.finish.replaceAll("_", " ")}</span>`}
       <span>${duration(took)}</span>
       <span class="muted"><${Ago} at=${run.started} now=${now} /></span>

@@ -13,7 +13,7 @@ use serde_json::Value;
 use toolgate_contract::{Call, EventPayload, Reply, ToolError, schemars};
 use toolgate_dialects::strict_json;
 use toolgate_journal::read_events;
-use toolgate_workspace::DialectReply;
+use toolgate_workspace::{CallCheck, DialectReply};
 
 use super::quarantine::OwnerApproves;
 use super::{ActingSession, JsonBody, PathId, StrictQuery, run_blocking};
@@ -139,6 +139,16 @@ fn recorded(client: &HttpSession, id: &str) -> Result<Option<Option<Reply>>, Pro
 
 fn events_of(client: &HttpSession) -> String {
     format!("/v1/runs/{}/events", client.run.id)
+}
+
+/// What would become of a call of the session, without making it.
+pub(super) async fn check(
+    State(state): State<Arc<ServerState>>,
+    ActingSession(client): ActingSession,
+    JsonBody(body): JsonBody,
+) -> Result<Json<CallCheck>, Problem> {
+    let call = strict_json::parse_call(&body, state.workspace.clock.as_ref())?;
+    run_blocking(move || Ok(Json(client.dialects.check(call, &state.workspace.gate, &client.session)))).await
 }
 
 /// Undoes what a call, a turn or a run changed: a call of the tool `undo`, like any other.

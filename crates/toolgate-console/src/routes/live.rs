@@ -40,7 +40,8 @@ pub(super) async fn follow(State(state): State<Arc<ServerState>>, caller: Caller
     let more = feed.follow(&state);
     let seen = headers.get("last-event-id").and_then(|value| value.to_str().ok()).unwrap_or_default();
     let resumed = seen.rsplit_once('-').filter(|(epoch, _)| *epoch == feed.epoch);
-    let resumed = resumed.and_then(|(_, number)| number.parse::<u64>().ok()).filter(|number| *number <= feed.last());
+    let resumed =
+        resumed.and_then(|(_, number)| number.parse::<u64>().ok()).filter(|number| feed.goes_on_after(*number));
     let run = match &caller {
         Caller::Owner => None,
         Caller::Session(client) => Some(client.run.id.clone()),

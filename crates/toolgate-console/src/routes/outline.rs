@@ -101,7 +101,9 @@ pub(super) async fn show(
             closed: &closed,
             flat: query.flat,
         };
-        Ok(Json(outline.window(&request)))
+        let mut window = outline.window(&request);
+        window.cost = state.workspace.gate.settings().model.cost_of(&outline.usage);
+        Ok(Json(window))
     })
     .await
 }

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolgate_contract::schemars;
-use toolgate_journal::{RunFilter, catch_up, list_runs, read_tree};
+use toolgate_journal::{RunFilter, RunRow, catch_up, list_runs, read_tree};
 
 use super::{PathId, StrictQuery, run_blocking};
 use crate::http_session::Caller;
@@ -60,6 +60,7 @@ pub(super) async fn list(
         // A shared store knows runs of other workspaces, whose sessions may have the same names.
         let workspace = state.workspace.state.path().parent().map(|directory| directory.display().to_string());
         let runs = state.store.runs(&RunFilter { session, workspace, text, before, limit })?;
+        let runs: Vec<Value> = runs.iter().map(|run| state.with_cost(run)).collect();
         Ok(Json(json!({ "runs": runs })))
     })
     .await
@@ -75,7 +76,7 @@ pub(super) async fn show(
         state.workspace.finish();
         catch_up(state.workspace.state.path(), &run, state.store.as_ref())?;
         let row = state.store.run(&run)?.ok_or_else(|| Problem::not_found("such run"))?;
-        Ok(Json(json!({ "run": row, "calls": state.store.calls(&run)? })))
+        Ok(Json(json!({ "run": state.with_cost(&row), "calls": state.store.calls(&run)? })))
     })
     .await
 }
@@ -94,6 +95,13 @@ pub(super) async fn show_tree(
 }
 
 impl ServerState {
+    /// A run with what it has cost so far; none where the prices of its models aren't known.
+    pub(super) fn with_cost(&self, run: &RunRow) -> Value {
+        let mut value = json!(run);
+        value["cost"] = json!(self.workspace.gate.settings().model.cost_of(&run.usage));
+        value
+    }
+
     /// Brings into the store what other processes recorded. A run that has ended changes no more.
     pub(super) fn refresh(&self) -> Result<(), Problem> {
         self.workspace.finish();

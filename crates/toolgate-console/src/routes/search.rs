@@ -63,7 +63,8 @@ pub(super) async fn search(
                 })
             })
             .collect();
-        Ok(Json(json!({ "runs": state.store.runs(&runs)?, "calls": calls })))
+        let runs: Vec<Value> = state.store.runs(&runs)?.iter().map(|run| state.with_cost(run)).collect();
+        Ok(Json(json!({ "runs": runs, "calls": calls })))
     })
     .await
 }

@@ -3,7 +3,8 @@ import { createServer } from "node:http";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { World, check, until } from "./world.mjs";
+import { VIEWS } from "./views.mjs";
+import { World, check, denyByKey, until } from "./world.mjs";
 
 const [program] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -65,9 +66,9 @@ async function denies_with_words_and_two_browsers_agree(world) {
     await page.goto(`${world.url}/#/approvals`);
     await card(page, "src/main.rs").waitFor();
   }
-  await one.keyboard.press("d");
+  const deny = await denyByKey(one);
   await one.getByLabel(/Why\?/).fill("keep the greeting");
-  await one.getByRole("button", { name: "Deny", exact: true }).click();
+  await deny.click();
   const reply = await pending;
   check(reply.error.code === "approval_denied" && reply.error.message.includes("keep the greeting"), "the words didn't arrive");
   await card(other, "src/main.rs").waitFor({ state: "detached" });
@@ -303,7 +304,7 @@ async function is_accessible(world) {
 const TESTS = [
   approves_with_the_diff_that_was_shown, a_request_that_moves_cannot_be_approved, denies_with_words_and_two_browsers_agree, answers_a_question,
   follows_a_command_live_and_undoes_a_call, releases_from_quarantine, tries_and_replays_a_policy, types_into_a_terminal_and_stops_it,
-  attacks_on_sign_in, attacks_from_other_pages, nothing_that_models_and_files_say_runs, is_accessible, comes_back_after_a_cut_and_a_restart, signs_out_and_expires,
+  ...VIEWS, attacks_on_sign_in, attacks_from_other_pages, nothing_that_models_and_files_say_runs, is_accessible, comes_back_after_a_cut_and_a_restart, signs_out_and_expires,
 ];
 
 const chosen = TESTS.filter((it) => it.name.includes(process.argv[3] ?? ""));

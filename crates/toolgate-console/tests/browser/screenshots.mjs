@@ -1,7 +1,7 @@
 // Pictures of every view, in both themes and narrow: `node screenshots.mjs PROGRAM DIRECTORY`.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { World } from "./world.mjs";
+import { World, until } from "./world.mjs";
 
 const [program, directory] = process.argv.slice(2);
 const world = new World(program);
@@ -9,7 +9,27 @@ mkdirSync(directory, { recursive: true });
 try {
   await world.start();
   await world.launch();
+  world.write("turns.toml", `
+[[turns]]
+text = "I read the program first."
+tokens = { input = 41200, output = 380 }
+calls = [{ tool = "read", args = { path = "src/main.rs" } }, { tool = "grep", args = { pattern = "hello" } }]
+[[turns]]
+text = "Now the test, and a look at what it needs."
+tokens = { input = 52900, output = 910 }
+calls = [{ tool = "write", args = { path = "tests/greeting.rs", content = "#[test]\\nfn greets() {}\\n" } }, { tool = "shell", args = { command = "ls tests && cat .env" } }, { tool = "shell", args = { command = "ls tests" } }]
+[[turns]]
+text = "There is a test for the greeting now; the secrets stay where they are."
+tokens = { input = 55100, output = 240 }
+`);
+  world.run("run", "Write a test for the greeting", "--model", `scripted:${join(world.workspace, "turns.toml")}`);
+  world.write("make.sh", "mkdir -p .vscode && printf '{}' > .vscode/tasks.json\n");
   const agent = await world.session("fix-greeting");
+  await agent.call("shell", { command: "sh make.sh" });
+  const granted = agent.call("edit", { path: "notes.md", find: "one", replace: "ONE" });
+  const [asked] = await until("it waits", async () => (await world.api("GET", "/v1/approvals")).json.approvals.length && (await world.api("GET", "/v1/approvals")).json.approvals);
+  await world.api("POST", `/v1/approvals/${asked.id}`, { answer: "approve", scope: "session", hash: asked.hash });
+  await granted;
   await agent.call("list", {});
   await agent.call("read", { path: "src/main.rs" });
   await agent.call("shell", { command: "ls -l && echo done && touch .envrc" });
@@ -26,8 +46,9 @@ try {
   const written = calls.find((row) => row.name === "write");
   const processes = (await world.api("GET", "/v1/processes")).json.processes;
   const terminal = processes.find((it) => it.terminal) ?? processes[0];
+  const worked = (await world.api("GET", "/v1/runs?q=greeting&limit=5")).json.runs.find((run) => run.task);
   const views = {
-    now: "#/now", approvals: "#/approvals", runs: "#/runs", run: `#/run/${agent.run}`, timeline: `#/run/${agent.run}?mode=timeline`,
+    tree: `#/run/${worked.id}`, now: "#/now", approvals: "#/approvals", runs: "#/runs", run: `#/run/${agent.run}`, timeline: `#/run/${agent.run}?mode=timeline`,
     call: `#/run/${agent.run}/call/${written.id}`, changes: `#/changes?run=${agent.run}`, quarantine: "#/quarantine",
     processes: `#/processes/${terminal?.id ?? ""}`, policy: "#/policy", try: "#/policy?tab=try", replay: "#/policy?tab=replay",
     grants: "#/grants", tools: "#/tools", inbox: "#/inbox", doctor: "#/doctor", search: "#/search?q=main.rs",
@@ -41,6 +62,15 @@ try {
     for (const [view, hash] of Object.entries(views)) {
       await page.goto(`${world.url}/${hash}`);
       await page.waitForTimeout(view === "doctor" ? 3500 : 900);
+      if (view === "try") {
+        await page.getByLabel("Command line").fill("git status && cat .env && rm -rf build");
+        await page.getByRole("button", { name: "Judge it" }).click();
+        await page.locator(".why-head").first().waitFor();
+      } else if (view === "replay") {
+        await page.getByLabel(/Draft/).fill('preset = "read-only"\n');
+        await page.getByRole("button", { name: "Replay past runs" }).click();
+        await page.locator(".differences li").first().waitFor();
+      }
       await page.screenshot({ path: join(directory, `${view}-${name}.png`) });
       const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth + 1);
       if (wide) console.log(`${view} (${name}) is wider than the screen`);

@@ -1,6 +1,6 @@
 // A throw-away workspace with a server, and browsers that are signed in to it.
 import { spawn, execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -20,6 +20,8 @@ export class World {
     this.write("src/main.rs", 'fn main() {\n    println!("hello");\n}\n');
     this.write("notes.md", "one\ntwo\nthree\n");
     this.write("toolgate.toml", '[[rules]]\ndecision = "ask"\ntool = "edit"\n');
+    mkdirSync(join(this.home, ".config/toolgate"), { recursive: true });
+    writeFileSync(join(this.home, ".config/toolgate/config.toml"), '[model]\ndefault = "scripted:turns.toml"\ninput_price = 2.0\noutput_price = 10.0\ncurrency = "€"\n');
     this.port = 0;
     this.faults = [];
   }
@@ -36,8 +38,13 @@ export class World {
     return execFileSync(this.program, ["-w", this.workspace, ...words], { env: this.environment, encoding: "utf8" }).trim();
   }
 
-  async start() {
-    const words = ["-w", this.workspace, "--json", "serve", "--listen", `127.0.0.1:${this.port}`];
+  /** The names in the workspace. */
+  files() {
+    return readdirSync(this.workspace);
+  }
+
+  async start(...more) {
+    const words = ["-w", this.workspace, "--json", "serve", "--listen", `127.0.0.1:${this.port}`, ...more];
     this.server = spawn(this.program, words, { env: this.environment, stdio: ["ignore", "pipe", "inherit"] });
     const lines = createInterface({ input: this.server.stdout });
     const line = await new Promise((done, fail) => {
@@ -51,9 +58,8 @@ export class World {
   }
 
   async stop(signal = "SIGTERM") {
-    const ended = new Promise((done) => this.server.once("exit", done));
     this.server.removeAllListeners("exit");
-    this.server.once("exit", () => {});
+    const ended = new Promise((done) => this.server.once("exit", done));
     this.server.kill(signal);
     await Promise.race([ended, new Promise((done) => setTimeout(done, 8000))]);
   }
@@ -90,12 +96,12 @@ export class World {
   }
 
   /** A browser of its own, signed in. Every error and every violation of the content policy is a fault of the test. */
-  async page(options = {}) {
+  async page(options = {}, through = (link) => link) {
     const context = await this.browser.newContext({ viewport: { width: 1280, height: 860 }, locale: "en-GB", ...options });
     context.setDefaultTimeout(10_000);
     const page = await context.newPage();
     this.watch(page);
-    await page.goto(this.link());
+    await page.goto(through(this.link()));
     await page.getByRole("heading", { name: "Now", exact: true }).waitFor();
     await page.locator(".connection.live").waitFor();
     return page;
@@ -132,4 +138,14 @@ export async function until(what, look, ms = 15_000) {
     if (Date.now() > end) throw new Error(`timed out waiting until ${what}`);
     await new Promise((done) => setTimeout(done, 50));
   }
+}
+
+/** Presses the key that denies, and gives the button that sends the denial. A page that was just drawn doesn't listen to keys yet. */
+export async function denyByKey(page) {
+  const deny = page.getByRole("button", { name: "Deny", exact: true });
+  await until("a reason is asked for", async () => {
+    await page.keyboard.press("d");
+    return deny.isVisible();
+  });
+  return deny;
 }

@@ -79,3 +79,28 @@ async fn a_session_is_read_and_answered_in_its_dialect() {
         assert_eq!(answer.problem(), (400, "invalid_request".into()), "{dialect}");
     }
 }
+
+#[tokio::test]
+async fn a_session_learns_what_would_become_of_a_call_without_making_it() {
+    let server = ConsoleTestServer::start();
+    let (session, token) = server.session(json!({ "id": "asking", "dialect": "claude" })).await;
+    let check = async |name: &str, args: Value| {
+        let answer = server.post(&token, "/v1/check", &json!({ "name": name, "args": args })).await;
+        assert_eq!(answer.status, 200);
+        answer.json()
+    };
+    let write = json!({ "file_path": "checked.txt", "content": "x" });
+    assert_eq!(check("Write", write.clone()).await, json!({ "decision": "allow" }));
+    let outside = check("Read", json!({ "file_path": "/etc/hostname" })).await;
+    assert_eq!((&outside["decision"], &outside["error"]["code"]), (&json!("deny"), &json!("path_outside_workspace")));
+    let wrong = check("Write", json!({ "path": "x" })).await;
+    assert_eq!((&wrong["decision"], &wrong["error"]["code"]), (&json!("deny"), &json!("invalid_args")));
+    let unknown = check("write", json!({})).await;
+    assert_eq!(unknown["error"]["code"], "unknown_tool", "its dialect has another name for it: {unknown}");
+    let kinds: Vec<Value> = server.events(&session["run"]).await.iter().map(|event| event["kind"].clone()).collect();
+    assert!(!kinds.iter().any(|kind| kind.as_str().unwrap().starts_with("tool_call")), "nothing ran: {kinds:?}");
+    let made = server.call(&token, "Write", write).await;
+    assert_eq!(made["reply"]["ok"], true, "{made}");
+    let refused = server.ask(None, "POST", "/v1/check", &[], Some(&json!({ "name": "Read", "args": {} }))).await;
+    assert_eq!(refused.status, 401);
+}

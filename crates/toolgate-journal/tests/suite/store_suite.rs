@@ -1,7 +1,9 @@
 //! What every store must do. Each function gets an empty store; every implementation runs the same list.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
-use toolgate_contract::{ApprovalScope, Decision, ErrorClass, ErrorCode, Event, EventPayload, Layer, Risk};
+use toolgate_contract::{ApprovalScope, Decision, ErrorClass, ErrorCode, Event, EventPayload, Layer, Risk, TokenUsage};
 use toolgate_journal::{CallFilter, CallRow, EventStore, RecordedEvent, RunFilter, RunRow};
 
 use crate::world::{RUN, completed, event, facts, failed, some_calls, started};
@@ -20,6 +22,7 @@ pub(crate) const SUITE: &[Test] = &[
     ("gaps are known", gaps_are_known),
     ("of two beginnings the later one counts", of_two_beginnings_the_later_one_counts),
     ("runs are filtered, newest first", runs_are_filtered_newest_first),
+    ("tokens are counted by model", tokens_are_counted_by_model),
     ("calls are found by what they touch", calls_are_found_by_what_they_touch),
     ("clearing forgets one run", clearing_forgets_one_run),
     ("a caller may choose odd ids", a_caller_may_choose_odd_ids),
@@ -89,6 +92,7 @@ fn a_run_becomes_a_row(store: &dyn EventStore) {
         failed: 1,
         task: None,
         outcome: None,
+        usage: BTreeMap::new(),
     };
     assert_eq!(store.run(RUN).unwrap(), Some(expected));
 }
@@ -198,6 +202,33 @@ fn runs_are_filtered_newest_first(store: &dyn EventStore) {
     assert_eq!(ids(RunFilter { text: Some("%".into()), ..all.clone() }), [] as [&str; 0], "it is no pattern");
     let before = store.run("a").unwrap().unwrap().started;
     assert_eq!(ids(RunFilter { before, ..all }), ["c", "b"]);
+}
+
+fn tokens_are_counted_by_model(store: &dyn EventStore) {
+    let agent = |trace: &str, payload: serde_json::Value| -> Event {
+        let mut event = json!({ "time": "2026-01-01T00:00:00Z", "run": RUN, "trace_id": trace });
+        event.as_object_mut().unwrap().extend(payload.as_object().unwrap().clone());
+        serde_json::from_value(event).unwrap()
+    };
+    let begins = |trace, model| {
+        agent(
+            trace,
+            json!({ "kind": "agent.started", "agent": "main", "model": model, "objective": "it's \"done\", {}" }),
+        )
+    };
+    let ends = |trace, input, output| {
+        let tokens = json!({ "input": input, "output": output });
+        let ended = json!({ "kind": "agent.ended", "finish": "answered", "summary": "", "turns": 1, "tokens": tokens, "duration_ms": 1 });
+        agent(trace, ended)
+    };
+    let begun = event(1, "", EventPayload::RunStarted(facts("one")));
+    let agents = [begins("a", "large"), begins("b", "small"), ends("b", 5, 1), ends("a", 100, 10)];
+    let more = [begins("c", "large"), ends("c", 200, 20), begins("d", "large")];
+    store.apply(RUN, &recorded([vec![begun], agents.into(), more.into()].concat())).unwrap();
+    let used = |input, output| TokenUsage { input, output };
+    let expected = BTreeMap::from([("large".to_owned(), used(300, 30)), ("small".to_owned(), used(5, 1))]);
+    assert_eq!(store.run(RUN).unwrap().unwrap().usage, expected);
+    assert_eq!(store.runs(&RunFilter::default()).unwrap()[0].usage, expected);
 }
 
 fn calls_are_found_by_what_they_touch(store: &dyn EventStore) {

@@ -89,7 +89,7 @@ impl AgentRun {
         // What is looked up for the prompt is on record, but no person waits for it.
         let quiet = self.session.clone().watched_by(Arc::new(NobodyWatches));
         let instructions = workspace_instructions(&self.workspace, &self.session, location).await;
-        let facts = prompt_facts::gather(&self.workspace, &quiet).await;
+        let facts = prompt_facts::gather(&self.workspace, &quiet, location).await;
         let (model, gate) = (Arc::clone(&self.opened.model), Arc::clone(&self.workspace.gate));
         let agent = Agent::new(model, gate, self.session.clone(), self.limits.clone())
             .with_text_sink(Arc::clone(listener))

@@ -1,10 +1,11 @@
-//! What an agent is told at the start, besides its instructions: the date, the state of git, the names of skills, and
-//! what it remembers of the workspace. All of it is looked up through the gate, like any call.
+//! What an agent is told at the start, besides its instructions: the date, the state of git, the names of skills,
+//! what it remembers of the workspace, and which language servers are missing. All of it is looked up through the gate, like any call.
 
 use serde_json::{Value, json};
 use toolgate_contract::{Call, CancellationToken};
+use toolgate_lsp::LanguageServers;
 use toolgate_runtime::Session;
-use toolgate_workspace::Workspace;
+use toolgate_workspace::{Workspace, WorkspaceLocation, language_servers};
 
 /// How many lines of `git status` are shown.
 const GIT_LINES: usize = 20;
@@ -13,8 +14,11 @@ const NOTES: usize = 20;
 /// How much of a note is shown, in characters.
 const NOTE_CHARS: usize = 200;
 
+/// How many files are looked at for languages without a server.
+const SOURCES: usize = 1000;
+
 /// The facts, each a paragraph.
-pub(crate) async fn gather(workspace: &Workspace, session: &Session) -> Vec<String> {
+pub(crate) async fn gather(workspace: &Workspace, session: &Session, location: &WorkspaceLocation) -> Vec<String> {
     let mut facts = vec![format!("Today is {}.", workspace.clock.now().strftime("%A, %Y-%m-%d"))];
     let git = workspace.directory.join(".git");
     if git.is_dir() || git.is_file() {
@@ -25,7 +29,34 @@ pub(crate) async fn gather(workspace: &Workspace, session: &Session) -> Vec<Stri
     facts.extend(call(workspace, session, "skill", json!({})).await.as_ref().and_then(skills));
     let search = json!({ "action": "search", "limit": NOTES });
     facts.extend(call(workspace, session, "memory", search).await.as_ref().and_then(memory));
+    facts.extend(missing_servers(workspace, session, location).await);
     facts
+}
+
+/// The languages of the workspace that no installed server understands; none where there is no tool that would ask one.
+async fn missing_servers(workspace: &Workspace, session: &Session, location: &WorkspaceLocation) -> Option<String> {
+    if !workspace.gate.declarations().any(|tool| tool.name == "lsp_symbols") {
+        return None;
+    }
+    let settings = location.load().ok()?.settings;
+    let servers = language_servers(location, &settings, &std::env::vars_os().collect()).ok()?;
+    let patterns = servers.uncovered_patterns();
+    if patterns.is_empty() {
+        return None;
+    }
+    let search = json!({ "pattern": format!("{{{}}}", patterns.join(",")), "kind": "file", "limit": SOURCES });
+    let found = call(workspace, session, "find", search).await?;
+    without_server(&servers, &found)
+}
+
+fn without_server(servers: &LanguageServers, found: &Value) -> Option<String> {
+    let paths = found.get("paths")?.as_array()?.iter().filter_map(Value::as_str);
+    let missing = servers.missing_for(paths);
+    let listed: Vec<String> = missing.iter().map(|(language, install)| format!("{language} (`{install}`)")).collect();
+    (!listed.is_empty()).then(|| {
+        let listed = listed.join(", ");
+        format!("No language server is installed for {listed}. `lsp_*` fail there: use `grep`, and don't install one unasked.")
+    })
 }
 
 /// The payload of a call; none if it was refused, which is no reason not to work.

@@ -61,6 +61,13 @@ impl Person {
         self
     }
 
+    /// Makes the window of the terminal another size.
+    pub(crate) fn resizes(&mut self, (rows, columns): (u16, u16)) -> &mut Self {
+        self.screen.lock().unwrap().screen_mut().set_size(size(rows), size(columns));
+        tcsetwinsize(&self.keyboard, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+        self
+    }
+
     /// Everything on the screen and above it.
     pub(crate) fn sees(&self) -> String {
         let mut parser = self.screen.lock().unwrap();
@@ -100,6 +107,16 @@ impl Person {
     #[track_caller]
     pub(crate) fn waits_until_gone(&mut self, words: &str) -> &mut Self {
         wait_until(words, || !self.screen().contains(words));
+        self
+    }
+
+    /// Waits until the screen is as it should be.
+    #[track_caller]
+    pub(crate) fn waits_until(&mut self, what: &str, is: impl Fn(&str) -> bool) -> &mut Self {
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            wait_until(what, || is(&self.screen()));
+        }));
+        assert!(result.is_ok(), "waited in vain until {what}, and sees:\n{}", self.screen());
         self
     }
 
