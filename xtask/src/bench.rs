@@ -1,18 +1,26 @@
 //! `cargo xtask bench`: runs a benchmark by name. Each measures itself beside a named peer in the same run and prints the
 //! ratio, since a bare time says more about the machine than about us. All are built with the profile that packages have.
+//! `cargo xtask bench all` runs every one, and writes their figures to `docs/performance.md`.
+
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use serde_json::json;
 
 use crate::clients;
 use crate::command_line::{CommandLine, target_directory};
 use crate::console;
+use crate::figures::{Figure, KeptFigures};
 use crate::setup;
 
 #[derive(Args)]
 pub(crate) struct BenchOptions {
-    /// Which benchmark to run; leave it out to list them
+    /// Which benchmark to run, or `all`; leave it out to list them
     name: Option<String>,
+    /// Also write the figures to this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
     /// Arguments for the benchmark itself
     #[arg(last = true)]
     arguments: Vec<String>,
@@ -110,6 +118,15 @@ const BENCHES: &[Benchmark] = &[
         install: None,
     },
     Benchmark {
+        name: "lsp",
+        package: "toolgate-tools",
+        targets: &["lsp"],
+        features: "",
+        measures: "what the gate adds to a request of a language server, bytes for a model, and memory of the servers",
+        peer: "a bare client of the same servers, and grep with read",
+        install: Some(setup::install_language_servers),
+    },
+    Benchmark {
         name: "sandbox",
         package: "toolgate-sandbox",
         targets: &["spawn"],
@@ -154,8 +171,44 @@ pub(crate) fn run(options: &BenchOptions) -> Result<()> {
         print!("{}", list());
         return Ok(());
     };
+    let kept = KeptFigures::open();
+    let measured = if name == "all" { measure_all(&kept)? } else { measure(name, &options.arguments, &kept)? };
+    if name == "all" {
+        kept.replace(&measured)?;
+    }
+    if let Some(file) = &options.json {
+        let figures: Vec<_> = measured.iter().map(Figure::to_json).collect();
+        std::fs::write(file, format!("{:#}\n", json!(figures))).context("the figures can't be written")?;
+    }
+    Ok(())
+}
+
+/// Runs every benchmark. One that fails costs its own figures; what it said is on the screen.
+fn measure_all(kept: &KeptFigures) -> Result<Vec<Figure>> {
+    let mut measured = Vec::new();
+    for name in BENCHES.iter().map(|bench| bench.name).chain(["console"]) {
+        match measure(name, &[], kept) {
+            Ok(figures) => measured.extend(figures),
+            Err(error) => eprintln!("{name}: {error:#}"),
+        }
+    }
+    Ok(measured)
+}
+
+/// Runs one benchmark, and returns the figures that it printed.
+fn measure(name: &str, arguments: &[String], kept: &KeptFigures) -> Result<Vec<Figure>> {
+    let mut measured = Vec::new();
+    let mut note = |line: String| match Figure::read(&line) {
+        Some(figure) => {
+            let before = kept.before(&figure).map(|before| format!(", before: {before}")).unwrap_or_default();
+            measured.push(figure);
+            format!("{line}{before}")
+        }
+        None => line,
+    };
     if name == "console" {
-        return console::bench();
+        console::bench(&mut note)?;
+        return Ok(measured);
     }
     let bench = find(name)?;
     println!("{}: {}, beside {}", bench.name, bench.measures, bench.peer);
@@ -165,7 +218,8 @@ pub(crate) fn run(options: &BenchOptions) -> Result<()> {
     println!(
         "built with the `{PROFILE}` profile, as packages are; the first time this takes about five minutes on two cores"
     );
-    bench.targets.iter().try_for_each(|target| command(bench, target, &options.arguments).run())
+    bench.targets.iter().try_for_each(|target| command(bench, target, arguments).run_by_line(&mut note))?;
+    Ok(measured)
 }
 
 fn find(name: &str) -> Result<&'static Benchmark> {

@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fmt;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -39,6 +40,30 @@ impl CommandLine {
             bail!("`{self}` failed ({status})");
         }
         Ok(())
+    }
+
+    /// As [`CommandLine::run`], and gives each line of its output to `each`, which says how it is shown.
+    pub(crate) fn run_by_line(&self, mut each: impl FnMut(String) -> String) -> Result<()> {
+        println!("$ {self}");
+        let mut child =
+            self.command().stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start `{self}`"))?;
+        for line in BufReader::new(child.stdout.take().context("its output")?).lines() {
+            println!("{}", each(line?));
+        }
+        let status = child.wait()?;
+        if !status.success() {
+            bail!("`{self}` failed ({status})");
+        }
+        Ok(())
+    }
+
+    /// Runs the command unseen and returns what it printed.
+    pub(crate) fn output(&self) -> Result<String> {
+        let output = self.command().output().with_context(|| format!("cannot start `{self}`"))?;
+        if !output.status.success() {
+            bail!("`{self}` failed ({})", output.status);
+        }
+        Ok(String::from_utf8(output.stdout)?.trim().to_owned())
     }
 
     /// Runs the command unseen and tells whether it succeeded. A program that isn't there didn't.

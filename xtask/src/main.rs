@@ -15,9 +15,11 @@ mod dialects;
 mod differential;
 #[cfg(test)]
 mod documents;
+mod figures;
 mod fuzz;
 mod hooks;
 mod house;
+mod language_servers;
 mod oracle;
 mod schemathesis;
 mod setup;
@@ -51,6 +53,8 @@ enum Chore {
     Oracle(oracle::OracleOptions),
     /// Run ordinary commands by plain bash and by `shell`, and compare what they say and leave
     Differential(differential::DifferentialOptions),
+    /// Break and fix files many times with each real language server, without one stale answer
+    Lsp(language_servers::LspOptions),
     /// Record what the models of real clients are shown
     Dialects(dialects::DialectsOptions),
     /// Try real clients with our hooks
@@ -69,6 +73,7 @@ fn main() -> ExitCode {
         Chore::Chaos(options) => chaos::run(&options),
         Chore::Oracle(options) => oracle::run(&options),
         Chore::Differential(options) => differential::run(&options),
+        Chore::Lsp(options) => language_servers::run(&options),
         Chore::Dialects(options) => dialects::run(&options),
         Chore::Hooks(options) => hooks::run(&options),
         Chore::Bench(options) => bench::run(&options),

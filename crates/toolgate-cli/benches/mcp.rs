@@ -153,9 +153,13 @@ fn main() {
             at(&mut times[0], share).as_secs_f64() / at(&mut times[index], share).as_secs_f64()
         };
         let (start, read, worst) = (ratio(&mut starts, 0.5), ratio(&mut calm, 0.5), ratio(&mut crowded, 0.99));
-        println!("toolgate / {}: start {start:.2}, read {read:.2}, p99 {worst:.2}", candidate.name);
+        let (peer, alone) = (candidate.name, ratio(&mut calm, 0.99));
+        println!("MCP: start ÷ {peer}: {start:.2} x   (wanted: at most 1)");
+        println!("MCP: a 4 KiB read, median ÷ {peer}: {read:.2} x   (wanted: at most 0.6)");
+        println!("MCP: a 4 KiB read, p99, one client ÷ {peer}: {alone:.2} x   (wanted: at most 1)");
+        println!("MCP: a 4 KiB read, p99, sixteen at once ÷ {peer}: {worst:.2} x   (wanted: at most 1)");
     }
-    println!("memory of toolgate after {} more calls: {:.1} MB", MANY, talks[0].memory());
+    println!("MCP: memory after {MANY} calls: {:.1} MB   (wanted: at most 15)", talks[0].memory());
 }
 
 fn candidates(world: &Path) -> Vec<Candidate> {

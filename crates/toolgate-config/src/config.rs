@@ -166,13 +166,15 @@ pub struct FetchConfig {
 }
 
 /// `[search]`: the index of the workspace.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SearchConfig {
     /// Seconds that a search may index files before it answers.
     pub index_seconds: Option<u64>,
     /// Bytes that the index may take.
     pub max_bytes: Option<u64>,
+    /// The directory of a model's weights.
+    pub weights: Option<String>,
 }
 
 /// `[audit]`: how events are recorded.

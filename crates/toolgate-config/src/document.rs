@@ -64,7 +64,7 @@ const TOOL_FIELDS: [FieldRow; 8] = [
 ];
 
 /// The fields of an MCP server.
-const SERVER_FIELDS: [FieldRow; 13] = [
+const SERVER_FIELDS: [FieldRow; 15] = [
     ("command", "list of strings", "The program and its arguments, without a shell. This or `url` is required."),
     ("url", "string", "The address of a server elsewhere: https, or http for this machine."),
     (
@@ -101,6 +101,16 @@ const SERVER_FIELDS: [FieldRow; 13] = [
         "Seconds without a sign of life after which a call of one of its tools is given up. 120 if left out.",
     ),
     ("idle_seconds", "whole number", "Seconds without a call after which it is stopped. 600 if left out."),
+    (
+        "memory_bytes",
+        "whole number",
+        "Bytes of memory that it and everything that it starts may use together; where no memory cgroup can be made, that each of its processes may use. 4 GiB if left out.",
+    ),
+    (
+        "sampling",
+        "boolean",
+        "Whether it may ask the model of the client that calls it (`sampling/createMessage`). Off if left out.",
+    ),
     ("effects", "tables", "`[mcp.servers.NAME.effects.TOOL]`: what a call of that tool touches; see above."),
 ];
 

@@ -40,6 +40,8 @@ pub struct Settings {
     pub search_index_seconds: u64,
     /// Bytes that the search index may take.
     pub search_max_bytes: u64,
+    /// The directory of a model's weights, for `search`.
+    pub search_weights: Option<String>,
     /// When an event counts as recorded.
     pub durability: Durability,
     /// Bytes of file contents that are kept for undo.
@@ -119,6 +121,26 @@ pub struct ModelSettings {
 }
 
 impl ModelSettings {
+    /// What these tokens of each model cost; none where a model isn't the default one, whose prices these are.
+    pub fn cost_of<'a>(&self, usage: impl IntoIterator<Item = (&'a String, &'a TokenUsage)>) -> Option<String> {
+        let mut sum = TokenUsage::default();
+        for (model, tokens) in usage.into_iter().filter(|(_, tokens)| tokens.total() > 0) {
+            if !self.is_default(model) {
+                return None;
+            }
+            sum += *tokens;
+        }
+        self.cost(sum).filter(|_| sum.total() > 0)
+    }
+
+    /// Whether the default model calls itself by this name in the record, which has no provider.
+    fn is_default(&self, model: &str) -> bool {
+        let default = self.default.as_deref().unwrap_or_default();
+        let (provider, name) = default.strip_prefix("json+").unwrap_or(default).split_once(':').unwrap_or_default();
+        let model = model.strip_prefix("json+").unwrap_or(model);
+        !provider.is_empty() && (model == name || (provider == "scripted" && model == provider))
+    }
+
     /// What these tokens cost, with the currency; none where the prices aren't known.
     pub fn cost(&self, tokens: TokenUsage) -> Option<String> {
         let (input, output) = self.prices?;

@@ -147,6 +147,9 @@ settings! {
         "Seconds that `search` may take to index new and changed files before it answers. What is left is searched word by word, and indexed by the next search.";
     SEARCH_MAX_BYTES: u64 = 512 * MEBIBYTE, "search.max_bytes", Tighten, |config| config.search.max_bytes,
         "Bytes that the search index of a workspace may take (512 MiB).";
+    SEARCH_WEIGHTS: Option<String> = None, "search.weights", StrongestBeyondWorkspace,
+        |config| config.search.weights.clone().map(Some),
+        "A directory with the weights of a model2vec model, as an absolute path: then `search` finds places by meaning too; see [Ranked search](search.md#by-meaning). Nothing is downloaded.";
 
     AUDIT_DURABILITY: Durability = Durability::Os, "audit.durability", Strictest, |config| config.audit.durability,
         "When an event counts as recorded: once the operating system has it, or once the disk has it.";

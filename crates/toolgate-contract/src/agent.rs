@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{BoxFuture, CancellationToken, ToolError};
 
 /// Tokens that a model read and wrote.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenUsage {
     /// Tokens read by the model.
     pub input: u64,

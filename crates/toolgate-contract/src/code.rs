@@ -19,6 +19,8 @@ pub enum CodeQuestion {
         paths: Vec<WorkspacePath>,
         /// Whether linters are asked too.
         linters: bool,
+        /// The mark of an earlier answer: only what isn't in that one is told.
+        since: Option<String>,
     },
     /// Where a symbol is defined.
     Definition {
@@ -142,6 +144,17 @@ pub struct CodeAnswer {
     pub findings: CodeFindings,
     /// What else the reader should know.
     pub notes: Vec<String>,
+    /// What later questions for what is new since then name; only for diagnostics.
+    pub mark: Option<DiagnosticsMark>,
+}
+
+/// A state of what is wrong in files, to which a later one is compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiagnosticsMark {
+    /// Its name.
+    pub name: String,
+    /// How many of the earlier answer's are gone, where there is one.
+    pub fixed: Option<usize>,
 }
 
 /// How one server is.
@@ -274,8 +287,10 @@ pub struct CodeCall {
 pub struct ChangedSource {
     /// The file.
     pub place: WorkspacePath,
-    /// What it held before; none if it was made now, or isn't known.
+    /// What it held before; none if it is new, or that isn't known.
     pub before: Option<crate::Blob>,
+    /// Whether it wasn't there before.
+    pub is_new: bool,
 }
 
 /// Answers questions about code.

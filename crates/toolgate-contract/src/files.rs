@@ -42,6 +42,8 @@ pub trait Files: Send + Sync {
         options: &WalkOptions,
         visitors: &'v VisitorFactory<'v>,
     ) -> Result<u64, ToolError>;
+    /// Begins to watch directories of the roots; none where the kernel doesn't offer that.
+    fn watch(&self) -> Option<Box<dyn TreeWatch>>;
     /// Makes all edits, or none. The gate ensures that each is granted. `first` saves the old content; no part of the
     /// change is visible before it succeeds. `id` distinguishes this change from others.
     fn apply(&self, edits: &[FileEdit], id: &str, first: &mut BeforeApply<'_>) -> Result<(), ToolError>;
@@ -73,6 +75,15 @@ pub trait Files: Send + Sync {
     fn shown(&self, place: &WorkspacePath) -> String;
     /// How well access is confined to the roots on this kernel.
     fn holding(&self) -> GuaranteeLevel;
+}
+
+/// Watches directories by the kernel's notifications, which are there as soon as a change is made, so that an unchanged tree
+/// needn't be walked to know that.
+pub trait TreeWatch: Send + Sync {
+    /// Watches a directory from now on, without those in it. False if not every change of its entries would be noticed.
+    fn add(&self, directory: &WorkspacePath) -> bool;
+    /// Whether an entry of a watched directory was made, changed, renamed or removed since this was last asked.
+    fn has_changes(&self) -> bool;
 }
 
 /// Runs before files change.

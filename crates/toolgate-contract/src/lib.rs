@@ -57,8 +57,8 @@ pub use change::{
 pub use clock::{Clock, SystemClock};
 pub use code::{
     CallDirection, ChangedSource, CodeAnswer, CodeCall, CodeDiagnostic, CodeFindings, CodeIntelligence, CodePlace,
-    CodeQuestion, CodeSeverity, CodeSymbol, CodeTarget, Connect, DefinitionKind, FinishedProgram, ServerHost,
-    ServerReport, ServerStatus,
+    CodeQuestion, CodeSeverity, CodeSymbol, CodeTarget, Connect, DefinitionKind, DiagnosticsMark, FinishedProgram,
+    ServerHost, ServerReport, ServerStatus,
 };
 pub use counted::{counted, noun};
 pub use decision::{Decision, Finding, Layer, NamedChanges, RemoteUrl, RuleName, Verdict};
@@ -76,7 +76,7 @@ pub use event_origin::EventOrigin;
 pub use file_name::{escape_path, unescape_path};
 pub use files::{
     BeforeApply, DirectoryEntry, DirectoryScan, DirectoryStamp, EntryKind, EntryStatus, FileMetadata, Files,
-    HiddenPaths, OpenFile,
+    HiddenPaths, OpenFile, TreeWatch,
 };
 pub use hands::{BlockingWork, FileHands, Hands, ProcessHands};
 pub use hash::{hex, sha256, sha256_of};
@@ -106,8 +106,8 @@ pub use staged_changes::{
 pub use tier::Tier;
 pub use tool::{AnyTool, BoxFuture, PreparedCall, Preview, Tool, VersionAdapter, erase, payload_schema};
 pub use tool_server::{
-    ResourceRequest, ServerCall, ServerChannel, ServerConnection, ServerDescription, ServerLifetime, ServerLocation,
-    ServerReply, ToolServer,
+    ApprovedDefinition, ResourceRequest, ServerCall, ServerChannel, ServerConnection, ServerDescription,
+    ServerLifetime, ServerListener, ServerLocation, ServerReply, ToolServer,
 };
 pub use tree_walk::{
     EntryMetadata, SkipReason, VisitedEntry, Visitor, VisitorFactory, WalkHandle, WalkOptions, WalkStep,

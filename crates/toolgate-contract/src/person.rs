@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{BoxFuture, ToolError};
 
@@ -112,6 +113,9 @@ pub trait Person: Send + Sync {
     fn say(&self, message: &Message) -> bool;
     /// Asks, and waits for the answer.
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Result<QuestionOutcome, ToolError>>;
+    /// Passes the parameters of a `sampling/createMessage` of this server on to the client that made the call, and gives its result;
+    /// none if there is no client that has a model for others.
+    fn sample<'a>(&'a self, server: &'a str, request: Value) -> BoxFuture<'a, Result<Option<Value>, ToolError>>;
 }
 
 #[cfg(test)]

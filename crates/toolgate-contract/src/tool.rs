@@ -13,7 +13,7 @@ use semver::Version;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{ArgumentFormat, Declaration, Effect, Hands, ResultForm, Spec, ToolError};
+use crate::{ApprovedDefinition, ArgumentFormat, Declaration, Effect, Hands, ResultForm, Spec, ToolError};
 
 /// A boxed future.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -91,6 +91,10 @@ pub trait AnyTool: Send + Sync {
     /// Programs of the machine that every call needs.
     fn required_commands(&self) -> &'static [&'static str] {
         &[]
+    }
+    /// What a person approved of it, if it is a tool of another server.
+    fn approved_definition(&self) -> Option<ApprovedDefinition<'_>> {
+        None
     }
     /// Turns validated arguments into a call that is ready to run.
     fn prepare(&self, args: Value) -> Result<Box<dyn PreparedCall>, ToolError>;

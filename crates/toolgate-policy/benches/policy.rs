@@ -29,7 +29,8 @@ fn main() {
         bash.args(["-n", "-c", command]);
         bash
     });
-    println!("ratio to bash -n: {:.4}", plain.as_secs_f64() / bash.as_secs_f64());
+    let ratio = plain.as_secs_f64() / bash.as_secs_f64();
+    println!("a decision ÷ bash -n: {ratio:.4} x   (wanted: at most 0.01)");
     match codex() {
         Some(rules) => {
             let codex = ask_program("codex execpolicy check", &few, |command| {

@@ -13,10 +13,13 @@ use toolgate_testkit::median;
 
 const ROUNDS: usize = 50;
 const FILES: usize = 50_000;
+/// A directory that was changed a moment ago is scanned every time, since another change could get the same time.
+const UNTIL_SETTLED: Duration = Duration::from_secs(5);
 
 fn main() {
     let workspace = tempfile::tempdir_in("/var/tmp").unwrap();
     make_tree(workspace.path());
+    std::thread::sleep(UNTIL_SETTLED);
     let (files, scanner) = (Roots::open(workspace.path()).unwrap(), HiddenPathScanner::default());
     let (mut plain, mut first, mut again) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -26,8 +29,8 @@ fn main() {
     }
     let [plain, first, again] = [plain, first, again].map(median);
     println!("{FILES} files, {ROUNDS} rounds, medians; a plain walk: {plain:?}");
-    report("the search for what to hide, first", first, plain);
-    report("the same, again", again, plain);
+    report("the search for what to hide among 50,000 files, first", first, plain, "at most 1");
+    report("the search for what to hide among 50,000 files, again", again, plain, "at most 0.1");
 }
 
 /// Fifty files in a directory, fifty directories in another.
@@ -53,8 +56,8 @@ fn timed<T>(work: impl FnOnce() -> T) -> Duration {
     start.elapsed()
 }
 
-fn report(what: &str, time: Duration, peer: Duration) {
-    println!("  {what:<36} {:>7.2} x", time.as_secs_f64() / peer.as_secs_f64());
+fn report(what: &str, time: Duration, peer: Duration, wanted: &str) {
+    println!("{what} ÷ a plain walk: {:.2} x   (wanted: {wanted})", time.as_secs_f64() / peer.as_secs_f64());
 }
 
 /// Policy that hides nothing: what is left is the walk.

@@ -20,6 +20,7 @@ mod server_launch;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::broadcast;
 use toolgate_changes::WorkspaceChanges;
 use toolgate_config::Settings;
 use toolgate_contract::{
@@ -44,7 +45,9 @@ use crate::hidden_path_scanner::HiddenPathScanner;
 use crate::locks::PathLocks;
 use crate::processes::ProcessRegistries;
 use crate::registry::{RegisteredTool, Registry};
+use crate::registry_history::RegistryHistory;
 use crate::replay::Replay;
+use crate::server_lists::{ServerListChange, ServerLists};
 use crate::servers::RunningLanguageServers;
 use crate::session::Session;
 use crate::skills::{SkillDirectory, SkillLoader};
@@ -91,7 +94,11 @@ pub struct GateParts {
 
 /// The only way to a tool.
 pub struct Gate {
+    /// Its parts; what was in `registry` is in `tools`.
     parts: GateParts,
+    tools: Arc<RegistryHistory>,
+    /// What other servers list now.
+    lists: Arc<ServerLists>,
     scanner: Arc<HiddenPathScanner>,
     registries: Arc<ProcessRegistries>,
     locks: Arc<PathLocks>,
@@ -110,14 +117,28 @@ pub struct Judgement {
 
 impl Gate {
     /// A gate made of these parts.
-    pub fn new(parts: GateParts) -> Self {
+    pub fn new(mut parts: GateParts) -> Self {
         let languages = Arc::new(RunningLanguageServers::new("language server"));
-        Self { parts, scanner: Arc::default(), registries: Arc::default(), locks: Arc::default(), languages }
+        let tools = Arc::new(RegistryHistory::new(std::mem::take(&mut parts.registry)));
+        let lists = ServerLists::new(Arc::clone(&tools));
+        let (scanner, registries, locks) = (Arc::default(), Arc::default(), Arc::default());
+        Self { parts, tools, lists, scanner, registries, locks, languages }
     }
 
     /// Its parts, to make another gate of them.
     pub fn into_parts(self) -> GateParts {
-        self.parts
+        GateParts { registry: self.tools.current().clone(), ..self.parts }
+    }
+
+    /// Changes the tools: calls that begin from now on find the changed ones.
+    pub fn change_tools(&self, change: impl FnOnce(&mut Registry)) {
+        self.tools.change(change);
+        self.lists.forget();
+    }
+
+    /// Hears when lists change because of other servers.
+    pub fn server_list_changes(&self) -> broadcast::Receiver<ServerListChange> {
+        self.lists.subscribe()
     }
 
     /// Performs a call, or returns why it was refused. Every call takes this path; there is no other.
@@ -157,12 +178,17 @@ impl Gate {
     /// The tool of this name: everybody's, or one that the session's own client registered.
     fn find(&self, name: &str, session: Option<&Session>) -> Result<Arc<RegisteredTool>, ToolError> {
         let own = session.and_then(|session| session.client_tools.find(name));
-        own.map_or_else(|| self.parts.registry.find(name), Ok)
+        own.map_or_else(|| self.tools.current().find(name), Ok)
     }
 
     /// Whether there is a tool of this name for every session.
     pub fn has_tool(&self, name: &str) -> bool {
-        self.parts.registry.find(name).is_ok()
+        self.tools.current().find(name).is_ok()
+    }
+
+    /// Whether there is another server of this name.
+    pub fn has_server(&self, name: &str) -> bool {
+        self.parts.servers.contains_key(name)
     }
 
     /// Refuses a call that couldn't be parsed, and records it like every other.
@@ -221,7 +247,13 @@ impl Gate {
 
     /// The tools that a session may use at all, by name.
     pub fn offered<'a>(&'a self, ceilings: &'a [Ceiling]) -> impl Iterator<Item = &'a Declaration> {
-        self.parts.registry.declarations().filter(move |tool| self.parts.policy.offers(tool, ceilings))
+        self.tools.current().declarations().filter(move |tool| self.parts.policy.offers(tool, ceilings))
+    }
+
+    /// The tools of `offered` without those whose servers define them differently now.
+    fn offered_as_approved<'a>(&'a self, ceilings: &'a [Ceiling]) -> impl Iterator<Item = &'a Declaration> {
+        let withheld = self.lists.withheld();
+        self.offered(ceilings).filter(move |tool| !withheld.contains(&tool.name))
     }
 
     /// The tools that a model is told of: those that the session may use, without those that people use, unless a
@@ -245,9 +277,9 @@ impl Gate {
             tool.required_permissions.contains(&Permission::McpCall) && !reads_resources(tool)
         };
         let is_finder = |tool: &Declaration| matches!(tool.name.as_str(), TOOLS_FIND | TOOLS_USE);
-        let others = self.offered(ceilings).filter(|tool| of_server(tool) && !is_finder(tool)).count();
+        let others = self.offered_as_approved(ceilings).filter(|tool| of_server(tool) && !is_finder(tool)).count();
         let has_many = others as u64 > most;
-        self.offered(ceilings).filter(move |tool| match is_finder(tool) {
+        self.offered_as_approved(ceilings).filter(move |tool| match is_finder(tool) {
             true => has_many,
             false if of_server(tool) => !has_many || is_named(tool),
             false => !FOR_PEOPLE.contains(&tool.name.as_str()) || is_named(tool),
@@ -256,12 +288,12 @@ impl Gate {
 
     /// All tools, whether policy offers them or not.
     pub fn declarations(&self) -> impl Iterator<Item = &Declaration> {
-        self.parts.registry.declarations()
+        self.tools.current().declarations()
     }
 
     /// The programs of the machine that tools need, each with the name of its tool.
     pub fn required_commands(&self) -> impl Iterator<Item = (&str, &'static str)> {
-        self.parts.registry.required_commands()
+        self.tools.current().required_commands()
     }
 
     /// All directories that may be skills, each with the interpreters of its scripts.

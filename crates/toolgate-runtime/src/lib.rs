@@ -18,7 +18,9 @@ mod principal;
 mod processes;
 mod question;
 mod registry;
+mod registry_history;
 mod replay;
+mod server_lists;
 mod servers;
 mod session;
 mod skills;
@@ -44,6 +46,7 @@ pub use processes::{ProcessFollower, ProcessRegistries, ProcessRegistry, ScreenC
 pub use question::{NobodyAnswers, QuestionAnswerer};
 pub use registry::{Registry, RegistryError};
 pub use replay::{Replay, quoted};
+pub use server_lists::ServerListChange;
 pub use servers::SessionServers;
 pub use session::{EventSink, NobodyWatches, Session};
 pub use skills::SkillDirectory;

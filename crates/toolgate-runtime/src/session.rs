@@ -71,6 +71,8 @@ pub struct Session {
     pub queue: Option<ApprovalQueueClient>,
     /// Receives events.
     pub sink: Arc<dyn EventSink>,
+    /// Receives live events for other programs that follow the workspace.
+    pub followers: Option<Arc<dyn EventSink>>,
     /// Sets of tools that limit this session from the start, such as a parent agent's. Those of the skills that it
     /// loads are added: [`Session::ceilings()`] returns all of them.
     pub ceilings: Vec<Ceiling>,
@@ -110,6 +112,7 @@ impl Session {
             answerer: Arc::new(NobodyAnswers),
             queue: None,
             sink: Arc::new(NobodyWatches),
+            followers: None,
             ceilings: Vec::new(),
             turn: None,
             processes: Arc::default(),

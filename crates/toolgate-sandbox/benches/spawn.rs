@@ -84,19 +84,19 @@ async fn measure() {
         "user {}, {ROUNDS} rounds, medians; plain spawn of /bin/true: {plain:?}",
         rustix::process::getuid().as_raw()
     );
-    report("confined, prepared", warm_time, plain, "1.6");
-    report("confined, from nothing", cold_time, plain, "3.5");
-    report("the same without a spare sandbox", bare_time, plain, "-");
-    report("the same with listeners, prepared", warm_listeners, plain, "1.6");
-    report("the same with listeners, from nothing", cold_listeners, plain, "3.5");
-    report("only reading, prepared", warm_reading, plain, "1.6");
-    report("only reading, from nothing", cold_reading, plain, "3.5");
+    report("confined /bin/true, prepared ÷ plain", warm_time, plain, "at most 1.3");
+    report("confined /bin/true, from nothing ÷ plain", cold_time, plain, "at most 2.9");
+    report("the same without a spare sandbox", bare_time, plain, "known");
+    report("confined with listeners, prepared ÷ plain", warm_listeners, plain, "at most 1.6");
+    report("confined with listeners, from nothing ÷ plain", cold_listeners, plain, "at most 3.5");
+    report("confined, only reading, prepared ÷ plain", warm_reading, plain, "at most 1.6");
+    report("confined, only reading, from nothing ÷ plain", cold_reading, plain, "at most 3.5");
     if with_bwrap {
-        report("bwrap, same mounts and namespaces", bwrap, plain, "-");
+        report("bwrap with the same mounts and namespaces ÷ plain", bwrap, plain, "a peer");
     }
-    report("from kill to the end of output", kill, plain, "-");
+    report("from kill to the end of output ÷ plain", kill, plain, "known");
     let (outside, inside) = opens(&warm, &profile).await;
-    report("open+close inside, beside outside", inside, outside, "1.2");
+    report("open and close inside ÷ outside", inside, outside, "at most 1.2");
     in_a_large_tree().await;
 }
 
@@ -136,7 +136,7 @@ async fn in_a_large_tree() {
     }
     let [in_place, staged] = [in_place, staged].map(median);
     println!("50,000 files, 50 rounds, medians; a confined command that changes one of them: {in_place:?}");
-    report("the same on a layer, compared", staged, in_place, "-");
+    report("a command that changes one of 50,000 files, on a layer ÷ in place", staged, in_place, "at most 1.4");
 }
 
 /// Something else every time, lest it change nothing.
@@ -176,7 +176,7 @@ async fn calm() {
 }
 
 fn report(what: &str, time: Duration, peer: Duration, goal: &str) {
-    println!("  {what:<36} {:>7.2} x   (goal {goal})", time.as_secs_f64() / peer.as_secs_f64());
+    println!("{what}: {:.2} x   (wanted: {goal})", time.as_secs_f64() / peer.as_secs_f64());
 }
 
 fn median(mut samples: Vec<Duration>) -> Duration {

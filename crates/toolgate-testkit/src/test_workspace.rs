@@ -121,6 +121,12 @@ impl TestWorkspace {
         self.with_parts(|parts| parts.web = Some(web))
     }
 
+    /// Has `search` ask this index.
+    #[must_use]
+    pub fn with_search(self, index: Arc<dyn toolgate_contract::SearchIndex>) -> Self {
+        self.with_parts(|parts| parts.search = Some(index))
+    }
+
     fn with_parts(mut self, change: impl FnOnce(&mut GateParts)) -> Self {
         let workspace = Arc::into_inner(self.workspace).expect("nobody else has the workspace yet");
         self.workspace = Arc::new(workspace.with_parts(change));

@@ -68,7 +68,8 @@ fn compare(what: &str, ours: impl Fn() -> String, (peer, theirs): (&str, impl Fn
     }
     let (our_time, their_time) = (median(our_times), median(their_times));
     let ratio = our_time.as_secs_f64() / their_time.as_secs_f64();
-    println!("{what:<20} {ratio:.2} x {peer}   (read {our_time:.1?}, {peer} {their_time:.1?}; aim: at most 1.0 x)");
+    println!("read {what} ÷ {peer}: {ratio:.2} x   (wanted: at most 1)");
+    println!("  read {our_time:.1?}, {peer} {their_time:.1?}");
 }
 
 fn timed(work: impl Fn() -> String) -> Duration {

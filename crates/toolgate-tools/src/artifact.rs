@@ -24,7 +24,7 @@ pub struct ArtifactTool;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// The handle, from `truncated.artifact` or `artifacts.refs`.
+    /// From `truncated.artifact` or `artifacts.refs`.
     id: String,
     /// First line, from 1.
     #[serde(default = "from_the_start")]
@@ -34,7 +34,7 @@ pub struct Args {
     #[serde(default)]
     #[schemars(range(min = 1, max = 2000))]
     limit: Option<u32>,
-    /// Shows only lines that match this regular expression, with numbers.
+    /// Only lines that match this regular expression.
     #[serde(default)]
     search: Option<String>,
 }
@@ -63,8 +63,7 @@ impl Tool for ArtifactTool {
     const SPEC: Spec = Spec {
         name: "artifact",
         version: "1.0.0",
-        description: "Read back output that was cut from an earlier reply, by lines, or search it with a regular \
-                      expression.",
+        description: "Read or search output that was cut from an earlier reply.",
         risk: Risk::Low,
         permissions: &[Permission::Agent],
         side_effects: &[],

@@ -20,14 +20,14 @@ pub struct Args {
     #[serde(default)]
     #[schemars(length(max = 4000))]
     question: String,
-    /// Answers to choose from; without any, the person types an answer.
+    /// Without any, the person types an answer.
     #[serde(default)]
     #[schemars(length(max = 9))]
     choices: Vec<Choice>,
-    /// Whether the person may also answer freely.
+    /// The person may also type an answer.
     #[serde(default = "enabled")]
     free_text: bool,
-    /// In place of `question`: several, asked one after the other.
+    /// In place of `question`: several.
     #[serde(default)]
     #[schemars(length(max = 5))]
     questions: Vec<AskedQuestion>,
@@ -84,8 +84,7 @@ impl Tool for AskTool {
     const SPEC: Spec = Spec {
         name: "ask",
         version: "1.1.0",
-        description: "Ask the person a question that only they can answer, or several, and wait for the answers. Offer \
-                      choices where you can.",
+        description: "Ask the person what only they can answer, and wait. Offer choices where you can.",
         risk: Risk::Low,
         permissions: &[Permission::Agent],
         side_effects: &[SideEffect::SpeaksToPerson],

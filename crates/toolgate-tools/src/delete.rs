@@ -25,12 +25,12 @@ pub struct DeleteTool;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Path of the file or directory, relative to the workspace. A link itself is removed.
+    /// Relative to the workspace. Of a link, the link itself.
     path: String,
-    /// Whether to remove a directory with everything in it.
+    /// A directory with everything in it.
     #[serde(default)]
     recursive: bool,
-    /// Whether to remove it although its content is larger than what undo can keep.
+    /// Although it is larger than what `undo` can keep.
     #[serde(default)]
     permanently: bool,
 }

@@ -25,7 +25,7 @@ pub struct Args {
     /// The reasoning.
     #[serde(default)]
     thought: Option<String>,
-    /// The evidence: files, lines, commands.
+    /// Files, lines, commands.
     #[serde(default)]
     evidence: Vec<String>,
 }
@@ -44,8 +44,8 @@ impl Tool for DisplayTool {
     const SPEC: Spec = Spec {
         name: "display",
         version: "2.0.0",
-        description: "Show the person progress, a finding or an explanation while you work. Say what you are about \
-                      to do at the start of a longer step.",
+        description: "Show the person progress, a finding or an explanation, and what you are about to do before a \
+                      longer step.",
         risk: Risk::Low,
         permissions: &[Permission::Agent],
         side_effects: &[SideEffect::SpeaksToPerson],

@@ -18,9 +18,9 @@ pub struct EditTool;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Path of the file, relative to the workspace.
+    /// Relative to the workspace.
     path: String,
-    /// The text to replace, copied exactly from the file. It must occur only once, unless `all` is set.
+    /// Copied exactly from the file, with enough lines around it to occur only once, unless `all` is set.
     #[serde(default)]
     find: Option<String>,
     /// The new text, taken literally.
@@ -33,7 +33,7 @@ pub struct Args {
     #[serde(default)]
     #[schemars(length(max = MAX_EDITS))]
     edits: Vec<Replacement>,
-    /// The version this edit is for, from `read`; refused if the file has changed since.
+    /// From `read`; refused if the file has changed since.
     #[serde(default)]
     expected_sha256: Option<String>,
 }
@@ -80,8 +80,7 @@ impl Tool for EditTool {
     const SPEC: Spec = Spec {
         name: "edit",
         version: "1.1.0",
-        description: "Replace a text inside a file by another, or several with `edits`. Copy `find` exactly from the \
-                      file, with enough lines around it to be unique.",
+        description: "Replace a text inside a file by another, or several with `edits`.",
         risk: Risk::High,
         permissions: &[Permission::FsRead, Permission::FsWrite],
         side_effects: &[SideEffect::WritesFiles],

@@ -26,22 +26,22 @@ const MAX_SECONDS: u64 = 300;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// A complete http or https URL.
+    /// With http or https.
     url: FetchUrl,
     /// The HTTP method.
     #[serde(default)]
     method: HttpMethod,
-    /// Additional headers to send, by name.
+    /// By name.
     #[serde(default)]
     headers: BTreeMap<String, String>,
     /// The body.
     #[serde(default)]
     body: Option<String>,
-    /// Timeout in seconds, 30 by default, 300 at most.
+    /// From connecting to the last byte.
     #[serde(default = "default_seconds")]
     #[schemars(range(min = 1, max = 300))]
     timeout_seconds: u64,
-    /// `text` makes pages readable, `markdown` keeps headings and links, `raw` changes nothing.
+    /// Of pages: `text` is readable, `markdown` keeps headings and links, `raw` changes nothing.
     #[serde(default)]
     format: BodyFormat,
 }
@@ -157,8 +157,8 @@ impl Tool for FetchTool {
     const SPEC: Spec = Spec {
         name: "fetch",
         version: "1.0.0",
-        description: "Get a page, a file or an API's answer over HTTP. Pages come as readable text. Each host has to be \
-                      allowed; a redirect to another host needs that host to be allowed as well.",
+        description: "Get a page, a file or an API's answer over HTTP. Each host has to be allowed, also those of \
+                      redirects.",
         risk: Risk::High,
         permissions: &[Permission::NetConnect],
         side_effects: &[SideEffect::UsesNetwork],

@@ -27,10 +27,10 @@ pub struct FindTool;
 pub struct Args {
     /// Without `/` it matches names at any depth, with `/` paths relative to `path`; a `/` at the end matches directories.
     pattern: String,
-    /// The directory to search, relative to the workspace.
+    /// Relative to the workspace.
     #[serde(default = "current_directory")]
     path: String,
-    /// Maximum depth; 1 is the directory's own entries.
+    /// 1: the directory's own entries.
     #[serde(default)]
     #[schemars(range(min = 1))]
     max_depth: Option<u32>,
@@ -47,7 +47,7 @@ pub struct Args {
     /// Also names that begin with a dot.
     #[serde(default)]
     hidden: bool,
-    /// Whether to leave out what `.gitignore` names.
+    /// Leaves out what `.gitignore` names.
     #[serde(default = "enabled")]
     gitignore: bool,
     /// Whether to ignore case.
@@ -103,8 +103,8 @@ impl Tool for FindTool {
     const SPEC: Spec = Spec {
         name: "find",
         version: "1.1.0",
-        description: "Find files and directories by a glob such as `*.rs` or `src/**/test_*.py`. What `.gitignore` names and \
-                      names that begin with a dot are left out unless you ask for them. Use `grep` to find by content.",
+        description: "Find files and directories by a glob such as `*.rs` or `src/**/test_*.py`, without what \
+                      `.gitignore` names and names that begin with a dot unless you ask for them.",
         risk: Risk::Low,
         permissions: &[Permission::FsRead],
         side_effects: &[],

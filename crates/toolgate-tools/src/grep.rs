@@ -26,18 +26,18 @@ pub struct GrepTool;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// A regular expression in Rust's syntax: no look-around, no backreferences.
+    /// Rust's syntax: no look-around, no backreferences.
     pattern: String,
     /// The pattern is plain text.
     #[serde(default)]
     literal: bool,
-    /// The directory or file to search, relative to the workspace.
+    /// A directory or file, relative to the workspace.
     #[serde(default = "current_directory")]
     path: String,
-    /// Globs of files to search, such as `*.rs`; a leading `!` excludes. Also finds ignored and hidden files.
+    /// Such as `*.rs`; a leading `!` excludes. Also finds ignored and hidden files.
     #[serde(default)]
     glob: Vec<String>,
-    /// File types by ripgrep's names: `rust`, `py`, `js` …
+    /// Ripgrep's names: `rust`, `py`, `js` …
     #[serde(default)]
     r#type: Vec<String>,
     /// Whether to ignore case.
@@ -46,15 +46,15 @@ pub struct Args {
     /// A match may span lines; `(?s:.)` matches line ends.
     #[serde(default)]
     multiline: bool,
-    /// Lines to show around each match.
+    /// Lines around each match.
     #[serde(default)]
     #[schemars(range(max = 50))]
     context: Option<u32>,
-    /// Lines to show before each match.
+    /// Lines before each match.
     #[serde(default)]
     #[schemars(range(max = 50))]
     before: Option<u32>,
-    /// Lines to show after each match.
+    /// Lines after each match.
     #[serde(default)]
     #[schemars(range(max = 50))]
     after: Option<u32>,
@@ -68,10 +68,10 @@ pub struct Args {
     /// Resumes after an earlier reply: its `next_cursor`.
     #[serde(default)]
     cursor: Option<String>,
-    /// Also search names that begin with a dot.
+    /// Also names that begin with a dot.
     #[serde(default)]
     hidden: bool,
-    /// Whether to leave out what `.gitignore` names.
+    /// Leaves out what `.gitignore` names.
     #[serde(default = "enabled")]
     gitignore: bool,
     /// The sort order.
@@ -120,9 +120,9 @@ impl Tool for GrepTool {
     const SPEC: Spec = Spec {
         name: "grep",
         version: "1.0.0",
-        description: "Find lines by a regular expression or plain text. Answers with matches, with files, or with counts. \
-                      Binary files are skipped; what `.gitignore` names and names that begin with a dot are left out \
-                      unless you ask for them. A few matches come with the lines around them.",
+        description: "Find lines by a regular expression or plain text. Skips binary files and, unless you ask for \
+                      them, what `.gitignore` names and names that begin with a dot. A few matches come with the \
+                      lines around them.",
         risk: Risk::Low,
         permissions: &[Permission::FsRead],
         side_effects: &[],

@@ -14,9 +14,9 @@ pub struct ImageTool;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Path of the image, relative to the workspace.
+    /// Relative to the workspace.
     path: String,
-    /// Maximum pixels along the longer edge; a larger image is scaled down.
+    /// Pixels along the longer edge.
     #[serde(default = "default_edge")]
     #[schemars(range(min = 16, max = MAX_EDGE))]
     max_edge: u32,
@@ -33,8 +33,8 @@ impl Tool for ImageTool {
     const SPEC: Spec = Spec {
         name: "image",
         version: "1.0.0",
-        description: "Look at an image file (PNG, JPEG, GIF, WebP, BMP, ICO). It is turned upright and scaled down \
-                      to fit; of an animation the first frame is shown.",
+        description: "Look at an image file (PNG, JPEG, GIF, WebP, BMP, ICO), upright and scaled down; of an \
+                      animation, the first frame.",
         risk: Risk::Low,
         permissions: &[Permission::FsRead],
         side_effects: &[],

@@ -19,16 +19,16 @@ pub struct ListTool;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Path of the directory, relative to the workspace.
+    /// Relative to the workspace.
     #[serde(default = "current_directory")]
     path: String,
     /// Whether to recurse.
     #[serde(default)]
     recursive: bool,
-    /// Globs to leave out, relative to `path`, such as `*.lock` or `docs/`.
+    /// Globs relative to `path`, such as `*.lock` or `docs/`.
     #[serde(default)]
     ignore: Vec<String>,
-    /// Whether to leave out what `.gitignore` names. Default: if `recursive`.
+    /// Leaves out what `.gitignore` names; by default if `recursive`.
     #[serde(default)]
     gitignore: Option<bool>,
     /// Maximum entries.
@@ -77,8 +77,8 @@ impl Tool for ListTool {
     const SPEC: Spec = Spec {
         name: "list",
         version: "1.1.0",
-        description: "Show what is in a directory: names, kinds, sizes. Files whose names begin with a dot are shown; \
-                      credential files are not. With `recursive`, what `.gitignore` names is left out.",
+        description: "Show what is in a directory: names, kinds, sizes, also of names that begin with a dot, but no \
+                      credential files.",
         risk: Risk::Low,
         permissions: &[Permission::FsRead],
         side_effects: &[],

@@ -35,21 +35,21 @@ pub(crate) enum MemoryAction {
 pub struct Args {
     /// What to do.
     action: MemoryAction,
-    /// The entry, for `update` and `delete`.
+    /// For `update` and `delete`.
     #[serde(default)]
     id: Option<String>,
-    /// A heading, for `create` and `update`.
+    /// For `create` and `update`.
     #[serde(default)]
     #[schemars(length(max = 200))]
     title: Option<String>,
-    /// What to remember, for `create` and `update`.
+    /// For `create` and `update`.
     #[serde(default)]
     #[schemars(length(min = 1, max = 4000))]
     content: Option<String>,
-    /// Words to look for, for `search`.
+    /// Words, for `search`.
     #[serde(default)]
     query: Option<String>,
-    /// Maximum entries to return, for `search`.
+    /// For `search`.
     #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     limit: Option<usize>,
@@ -90,8 +90,8 @@ impl Tool for MemoryTool {
     const SPEC: Spec = Spec {
         name: "memory",
         version: "1.0.0",
-        description: "Remember facts about this workspace and the person's wishes beyond this run: create, update, \
-                      delete or search entries. Search before you create. Keep no secrets; they are replaced.",
+        description: "Remember facts about this workspace and the person's wishes beyond this run. Search before \
+                      you create. Secrets are replaced.",
         risk: Risk::Low,
         permissions: &[Permission::Agent],
         side_effects: &[SideEffect::KeepsNotes],

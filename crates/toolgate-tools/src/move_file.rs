@@ -16,11 +16,11 @@ pub struct MoveTool;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Path of the file, relative to the workspace. A link is moved itself.
+    /// Relative to the workspace. A link is moved itself.
     from: String,
-    /// Its new path. Missing directories are created.
+    /// Missing directories are created.
     to: String,
-    /// Whether to replace an existing file.
+    /// Replaces an existing file.
     #[serde(default)]
     overwrite: bool,
 }

@@ -23,15 +23,15 @@ pub struct PatchTool;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// The patch: a unified diff as `git diff` writes it, or `*** Begin Patch` … `*** End Patch`.
+    /// As `git diff` writes it, or `*** Begin Patch` … `*** End Patch`.
     patch: String,
     /// Only shows what would happen.
     #[serde(default)]
     dry_run: bool,
-    /// For each path, the version the patch is for, from `read`.
+    /// By path, from `read`.
     #[serde(default)]
     expected_sha256: BTreeMap<String, String>,
-    /// `codex`: as in that client, lines without context go to the end, and files that exist are replaced.
+    /// `codex`: lines without context go to the end, and files that exist are replaced.
     #[serde(default)]
     #[schemars(schema_with = "short_semantics")]
     semantics: PatchSemantics,

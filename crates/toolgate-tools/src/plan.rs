@@ -24,11 +24,11 @@ pub(crate) struct PlanStep {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Every step, in order; replaces the old plan. If left out, the current plan is shown.
+    /// In order. If left out, the current plan is shown.
     #[serde(default)]
     #[schemars(length(min = 1, max = 100))]
     steps: Option<Vec<PlanStep>>,
-    /// The reason for it or its change.
+    /// The reason.
     #[serde(default)]
     #[schemars(length(max = 4000))]
     explanation: Option<String>,
@@ -51,8 +51,7 @@ impl Tool for PlanTool {
     const SPEC: Spec = Spec {
         name: "plan",
         version: "1.0.0",
-        description: "Keep a plan of the work for the person to follow: its steps, their progress, and the reason. \
-                      Send all steps whenever one changes.",
+        description: "Keep a plan of the work for the person to follow. Send all steps whenever one changes.",
         risk: Risk::Low,
         permissions: &[Permission::Agent],
         side_effects: &[SideEffect::KeepsNotes],

@@ -58,35 +58,35 @@ pub(crate) enum ProcessAction {
 pub struct Args {
     /// What to do.
     action: ProcessAction,
-    /// The process, from the reply of `shell`; not for `list`.
+    /// From the reply of `shell`; not for `list`.
     #[serde(default)]
     process: Option<String>,
-    /// Byte of stdout to read from; by default where the last reply ended.
+    /// Byte of stdout; by default where the last reply ended.
     #[serde(default)]
     offset: Option<u64>,
     /// The same for stderr.
     #[serde(default)]
     stderr_offset: Option<u64>,
-    /// Waits until its output, since you last wrote to it or from `offset` on, matches this regular expression.
+    /// Waits until output since you last wrote, or from `offset` on, matches this regular expression.
     #[serde(default)]
     pattern: Option<String>,
-    /// Milliseconds to wait at most; by default 10000 with `wait`, 1000 with `write`.
+    /// By default 10000 with `wait`, 1000 with `write`.
     #[serde(default)]
     #[schemars(range(max = 600_000))]
     timeout_ms: Option<u64>,
-    /// What to write. End a line with a newline.
+    /// End a line with a newline.
     #[serde(default)]
     text: Option<String>,
-    /// Keys to press after the text, such as `enter`, `ctrl-c`, `up`, `escape`, `f1`.
+    /// After the text: `enter`, `ctrl-c`, `up`, `escape`, `f1` …
     #[serde(default)]
     keys: Vec<String>,
-    /// Closes its input after writing.
+    /// Closes its input.
     #[serde(default)]
     close: bool,
     /// The signal to send.
     #[serde(default)]
     signal: Option<Signal>,
-    /// Also returns the output of a terminal as it came, beside the screen.
+    /// Also a terminal's output as it came.
     #[serde(default)]
     raw: bool,
 }
@@ -178,9 +178,9 @@ impl Tool for ProcessTool {
     const SPEC: Spec = Spec {
         name: "process",
         version: "1.0.0",
-        description: "Work with a command that `shell` left running: `list` the session's processes, `read` what one \
-                      wrote, `wait` for output, a pattern or its end, `write` to it, `signal` or `stop` it. Of a \
-                      process with a terminal you see the screen.",
+        description: "Work with commands that `shell` left running: `list` them, `read` what one wrote, `wait` for \
+                      output, a pattern or its end, `write` to it, `signal` or `stop` it. Of one with a terminal \
+                      you see the screen.",
         risk: Risk::Medium,
         permissions: &[Permission::ProcExec],
         side_effects: &[SideEffect::StartsProcesses, SideEffect::WritesFiles],

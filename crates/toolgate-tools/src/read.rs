@@ -38,21 +38,21 @@ pub struct ReadTool;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Path of the file, relative to the workspace.
+    /// Relative to the workspace.
     #[serde(default)]
     path: Option<String>,
     /// In place of `path`: several files.
     #[serde(default)]
     #[schemars(length(max = MAX_FILES))]
     paths: Vec<String>,
-    /// First line, from 1; a negative number counts from the end (-10: the last ten lines).
+    /// First line, from 1; -10: the last ten lines.
     #[serde(default)]
     offset: Option<i64>,
     /// Maximum lines.
     #[serde(default)]
     #[schemars(range(min = 1, max = 2000))]
     limit: Option<u32>,
-    /// Prefixes each line with number and tab.
+    /// Before each line, with a tab.
     #[serde(default)]
     line_numbers: bool,
     /// In place of lines: the first byte, from 0.
@@ -122,8 +122,8 @@ impl Tool for ReadTool {
     const SPEC: Spec = Spec {
         name: "read",
         version: "2.2.0",
-        description: "Show a text file, or a part of it, by lines or by bytes; or several files with `paths`. Gives at \
-                      most 2,000 lines or 50 KiB at a time; `has_more` says if more follow. Shows images too.",
+        description: "Show a text file, a part of it, several with `paths`, or an image. At most 2,000 lines or 50 \
+                      KiB at a time; `has_more` says if more follow.",
         risk: Risk::Low,
         permissions: &[Permission::FsRead],
         side_effects: &[],

@@ -26,17 +26,17 @@ const MARGIN_SECONDS: u64 = 20;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// The skill that it belongs to.
+    /// Its skill.
     #[schemars(length(max = 64))]
     skill: String,
-    /// Its path in the skill's directory, such as `scripts/fill.py`.
+    /// In the skill's directory, such as `scripts/fill.py`.
     #[schemars(length(max = 512))]
     path: String,
     /// Its arguments.
     #[serde(default)]
     #[schemars(length(max = 64), inner(length(max = 4096)))]
     args: Vec<String>,
-    /// Milliseconds until it is stopped.
+    /// Until it is stopped.
     #[serde(default = "default_timeout")]
     #[schemars(range(min = 1, max = MAX_TIMEOUT_MILLISECONDS))]
     timeout_ms: u64,
@@ -59,8 +59,8 @@ impl Tool for ScriptTool {
     const SPEC: Spec = Spec {
         name: "script",
         version: "1.0.0",
-        description: "Run a script of a skill, without a shell. It starts in a directory of its own that it can write to; \
-                      files of the workspace are below `workspace/` there. It is confined as `shell` is.",
+        description: "Run a script of a skill, confined as `shell` is, but without a shell. It starts in a \
+                      directory of its own; the workspace is `workspace/` there.",
         risk: Risk::Medium,
         permissions: &[Permission::FsRead, Permission::ProcExec, Permission::Agent],
         side_effects: &[SideEffect::StartsProcesses, SideEffect::WritesFiles],

@@ -34,33 +34,33 @@ const SHOWN_BYTES: u64 = 16 * 1024;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// A command line for bash.
+    /// A command line.
     command: String,
-    /// The directory to run in, relative to the workspace.
+    /// Relative to the workspace.
     #[serde(default = "here")]
     workdir: String,
-    /// Seconds until it is stopped: 120 by default, 600 at most; with `background` or `tty` an hour.
+    /// Until it is stopped: 120 by default, 600 at most; with `background` or `tty` an hour.
     #[serde(default)]
     #[schemars(range(min = 1))]
     timeout_seconds: Option<u64>,
-    /// Milliseconds to wait for its end, 10000 by default.
+    /// To wait for its end, 10000 by default.
     #[serde(default)]
     #[schemars(range(max = 600_000))]
     yield_ms: Option<u64>,
-    /// Returns at once. Its changes are seen by others while it runs.
+    /// Returns at once; others see its changes while it runs.
     #[serde(default)]
     background: bool,
-    /// Keeps its standard input open for `process`.
+    /// Keeps it open for `process`.
     #[serde(default)]
     stdin: bool,
-    /// Gives it a terminal, for programs that draw or ask.
+    /// A terminal, for programs that draw or ask.
     #[serde(default)]
     tty: bool,
     /// Lines of the terminal.
     #[serde(default = "usual_rows")]
     #[schemars(range(min = 1, max = 500))]
     rows: u16,
-    /// Characters in a line of the terminal.
+    /// Characters in a line.
     #[serde(default = "usual_columns")]
     #[schemars(range(min = 1, max = 500))]
     columns: u16,
@@ -129,11 +129,11 @@ impl Tool for ShellTool {
     const SPEC: Spec = Spec {
         name: "shell",
         version: "1.1.0",
-        description: "Run a command with bash in the workspace. It is confined to the system, the workspace, configured \
+        description: "Run a command with bash in the workspace, confined to the system, the workspace, configured \
                       roots and allowed hosts; `/tmp` and home are empty, and what it writes there is gone when it \
-                      ends. There is nothing on its standard input unless you ask for `stdin` or `tty`. A command that \
-                      takes longer than `yield_ms`, or runs in the `background`, goes on as a process until the session \
-                      ends: use `process` for it.",
+                      ends. Its standard input is empty without `stdin` or `tty`. What takes longer than \
+                      `yield_ms`, or runs in the `background`, goes on until the session ends: use `process` for \
+                      it.",
         risk: Risk::Medium,
         permissions: &[Permission::FsRead, Permission::ProcExec],
         side_effects: &[SideEffect::StartsProcesses, SideEffect::WritesFiles],

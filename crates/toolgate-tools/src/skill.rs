@@ -20,10 +20,10 @@ pub struct SkillTool;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// The skill to load; if left out, all are listed.
+    /// If left out, all skills are listed.
     #[serde(default)]
     name: Option<String>,
-    /// One of the skill's files to show instead, as the loaded skill lists it.
+    /// Shows one of the files that the skill lists.
     #[serde(default)]
     file: Option<String>,
 }
@@ -82,8 +82,7 @@ impl Tool for SkillTool {
     const SPEC: Spec = Spec {
         name: "skill",
         version: "1.1.0",
-        description: "List the skills there are, or load one by name: instructions for a kind of work. Load the one that \
-                      fits before you begin such work. With `file`, show one of its files.",
+        description: "Load instructions for a kind of work, before you begin it.",
         risk: Risk::Low,
         permissions: &[Permission::Agent],
         side_effects: &[],

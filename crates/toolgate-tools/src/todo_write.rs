@@ -14,10 +14,10 @@ pub struct TodoWriteTool;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Every task, in order; tasks not listed are dropped. At most one may be in progress.
+    /// All of them, in order; at most one in progress.
     #[schemars(length(max = 200))]
     todos: Vec<Todo>,
-    /// The version that it replaces; refused if there is another by now.
+    /// Refused if there is another by now.
     #[serde(default)]
     expected_version: Option<String>,
 }
@@ -29,8 +29,8 @@ impl Tool for TodoWriteTool {
     const SPEC: Spec = Spec {
         name: "todo_write",
         version: "1.1.0",
-        description: "Replace the todo list. Use it for work of several steps: mark one as in progress \
-                      before you begin it, and as completed as soon as it is done.",
+        description: "Replace the todo list, for work of several steps: mark one as in progress before you begin \
+                      it, and as completed once it is done.",
         risk: Risk::Low,
         permissions: &[Permission::Agent],
         side_effects: &[SideEffect::KeepsNotes],

@@ -15,14 +15,14 @@ pub struct WriteTool;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Path of the file, relative to the workspace. Missing directories are created.
+    /// Relative to the workspace; missing directories are created.
     path: String,
     /// The text.
     content: String,
-    /// Whether to replace the file or append to it.
+    /// Replaces the file or appends to it.
     #[serde(default)]
     mode: WriteMode,
-    /// The version this is meant for, from `read`; refused if the file has changed since.
+    /// From `read`; refused if the file has changed since.
     #[serde(default)]
     expected_sha256: Option<String>,
 }

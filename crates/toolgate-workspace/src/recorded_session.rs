@@ -49,6 +49,7 @@ impl Workspace {
         let artifacts = Arc::clone(&run.artifacts);
         let mut session = Session::new(session, &run.id, Arc::new(recorder), artifacts);
         session.queue.clone_from(&self.approvals);
+        session.followers = Some(Arc::clone(&self.followers) as _);
         Ok(RecordedSession { session, run })
     }
 

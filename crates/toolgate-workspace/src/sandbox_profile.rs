@@ -54,10 +54,15 @@ const CERTIFICATES: &[&str] = &[
 const SET: &[(&str, &str)] = &[
     ("DEBIAN_FRONTEND", "noninteractive"),
     ("EDITOR", "true"),
-    // A directory that merely looks like a repository brings no configuration of its own.
-    ("GIT_CONFIG_COUNT", "1"),
+    // A directory that merely looks like a repository brings no configuration of its own. Git collects garbage before a command
+    // ends: what goes on in the background is killed then, and would leave half of it behind.
+    ("GIT_CONFIG_COUNT", "3"),
     ("GIT_CONFIG_KEY_0", "safe.bareRepository"),
     ("GIT_CONFIG_VALUE_0", "explicit"),
+    ("GIT_CONFIG_KEY_1", "gc.autoDetach"),
+    ("GIT_CONFIG_VALUE_1", "false"),
+    ("GIT_CONFIG_KEY_2", "maintenance.autoDetach"),
+    ("GIT_CONFIG_VALUE_2", "false"),
     ("GIT_EDITOR", "true"),
     ("GIT_PAGER", "cat"),
     ("GIT_TERMINAL_PROMPT", "0"),

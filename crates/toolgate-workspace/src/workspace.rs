@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use toolgate_policy::{CompiledConfig, PathContext, Policy};
 use toolgate_redact::{Redactor, secrets_of_environment};
 use toolgate_runtime::{AgentNotes, ApprovalQueueClient, ContentHiddenPaths, Gate, GateParts, Registry, Replay};
 use toolgate_sandbox::{Roots, StoredOverlays};
-use toolgate_search::{IndexLimits, WorkspaceIndex};
+use toolgate_search::{IndexLimits, WeightsReader, WorkspaceIndex};
 use toolgate_tools::text::UnifiedDiffer;
 use toolgate_web::{FetchLimits, WebClient};
 
@@ -22,8 +23,9 @@ use crate::configured_tools::add_configured_tools;
 use crate::error::WorkspaceError;
 use crate::language_servers::language_servers;
 use crate::live_events::LiveEvents;
+use crate::live_sockets::LiveSockets;
 use crate::location::WorkspaceLocation;
-use crate::mcp_servers::{add_mcp_servers, server_secrets};
+use crate::mcp_servers::{ApprovalWatch, ApprovedTools, add_mcp_servers, server_secrets};
 use crate::options::{WarningSink, WorkspaceOptions};
 use crate::sandbox_profile::{root_directories, sandboxed_processes};
 use crate::skill_directories::skill_directories;
@@ -52,6 +54,8 @@ pub struct Workspace {
     pub stores: Stores,
     /// The live events of all sessions, for those who follow a run.
     pub live: LiveEvents,
+    /// Sends live events to the other programs that follow the workspace.
+    pub followers: Arc<LiveSockets>,
     /// The owner's name, for the record.
     pub owner: String,
     /// The dialects of MCP clients, by the name that each announces.
@@ -59,6 +63,7 @@ pub struct Workspace {
     pub(crate) facts: RunFacts,
     pub(crate) run_options: RunOptions,
     pub(crate) warn: WarningSink,
+    approvals_of_tools: ApprovalWatch,
 }
 
 impl Workspace {
@@ -81,7 +86,9 @@ impl Workspace {
         let approvals = approval_queue(location, &settings, &options.clock);
         let grants = location.grants(settings.durability).ok().flatten().map(Arc::new);
         let client_dialects = settings.client_dialects.clone();
-        let gate = Gate::new(gate_parts(location, &options, policy, settings, &run_options)?);
+        let followers = location.live_sockets(&state, options.clock.id().simple().to_string())?;
+        let (parts, approved) = gate_parts(location, &options, policy, settings, &run_options)?;
+        let gate = Gate::new(parts);
         gate.changes().recover(&run_options)?.iter().for_each(|warning| (options.warn)(warning));
         Ok(Self {
             directory: location.directory.clone(),
@@ -92,10 +99,12 @@ impl Workspace {
             grants,
             stores,
             live: LiveEvents::default(),
+            followers: Arc::new(followers),
             owner: options.owner,
             client_dialects,
             facts,
             run_options,
+            approvals_of_tools: ApprovalWatch::new(location, &options.warn, approved),
             warn: options.warn,
         })
     }
@@ -118,6 +127,11 @@ impl Workspace {
         (self.gate.policy().preset() == Preset::Full).then_some(FULL_WARNING)
     }
 
+    /// Takes over what a person approved or took back of other servers' tools since it was last read. Returns whether the tools changed.
+    pub fn refresh_server_tools(&self) -> Result<bool, WorkspaceError> {
+        self.approvals_of_tools.refresh(&self.gate)
+    }
+
     /// Waits until the index has what was recorded. The journals have it already, so a failure loses nothing.
     pub fn finish(&self) {
         if let Some(indexer) = &self.run_options.indexer {
@@ -127,6 +141,12 @@ impl Workspace {
 }
 
 impl WorkspaceLocation {
+    /// The sockets by which programs follow what commands write in this workspace.
+    pub fn live_sockets(&self, state: &StateDirectory, name: String) -> Result<LiveSockets, WorkspaceError> {
+        let directory = self.config.attach_sockets().join("live").join(state.workspace_key()?);
+        Ok(LiveSockets::new(directory, name))
+    }
+
     /// The workspace's directory and the other roots, opened.
     pub fn roots(&self, settings: &Settings) -> Result<Roots, WorkspaceError> {
         let mut roots = Roots::open(&self.directory)?;
@@ -140,7 +160,8 @@ impl WorkspaceLocation {
     pub fn search_index(&self, settings: &Settings) -> Result<WorkspaceIndex, WorkspaceError> {
         let wait = Duration::from_secs(settings.search_index_seconds);
         let limits = IndexLimits { wait, max_bytes: settings.search_max_bytes };
-        Ok(WorkspaceIndex::new(self.state()?, self.signing_key(), limits))
+        let weights = settings.search_weights.as_deref().map(weights_reader);
+        Ok(WorkspaceIndex::new(self.state()?, self.signing_key(), limits).with_weights(weights))
     }
 
     /// The secrets in this environment and in the configuration.
@@ -154,6 +175,25 @@ impl WorkspaceLocation {
         secrets.extend(server_secrets(self, settings, environment));
         secrets
     }
+}
+
+/// Reads the weights for `search` in the directory that the user's configuration names.
+#[allow(clippy::disallowed_methods, reason = "a directory that the user's own configuration names")]
+fn weights_reader(directory: &str) -> WeightsReader {
+    let directory = PathBuf::from(directory);
+    Box::new(move |name, largest| {
+        let path = directory.join(name);
+        if !directory.is_absolute() {
+            return Err(format!("`{}` isn't an absolute path", directory.display()));
+        }
+        let failed = |error: std::io::Error| format!("`{}` can't be read: {error}", path.display());
+        let mut bytes = Vec::new();
+        std::fs::File::open(&path).map_err(failed)?.take(largest + 1).read_to_end(&mut bytes).map_err(failed)?;
+        match bytes.len() as u64 > largest {
+            true => Err(format!("`{}` has more than {} MiB", path.display(), largest >> 20)),
+            false => Ok(bytes),
+        }
+    })
 }
 
 /// What every run in this workspace records of it.
@@ -173,7 +213,7 @@ fn gate_parts(
     policy: Policy,
     settings: Settings,
     run_options: &RunOptions,
-) -> Result<GateParts, WorkspaceError> {
+) -> Result<(GateParts, ApprovedTools), WorkspaceError> {
     let files: Arc<dyn Files> = Arc::new(location.roots(&settings)?);
     let policy = Arc::new(policy.with_paths(path_context(location, &settings)));
     let secrets = location.secrets(&settings, &options.environment).into_iter().chain(options.secrets.clone());
@@ -181,8 +221,8 @@ fn gate_parts(
     let fetch_limits = FetchLimits { body_bytes: settings.fetch_bytes, ..Default::default() };
     let mut registry = Registry::of(options.tools.iter().cloned().chain([undo, commit]))?;
     add_configured_tools(&mut registry, &settings, &options.warn);
-    let servers = add_mcp_servers(location, &settings, options, &mut registry)?;
-    Ok(GateParts {
+    let (servers, approved) = add_mcp_servers(location, &settings, options, &mut registry)?;
+    let parts = GateParts {
         registry,
         servers: Arc::new(servers),
         code: Some(Arc::new(language_servers(location, &settings, &options.environment)?)),
@@ -198,7 +238,8 @@ fn gate_parts(
         replay: replay(location, options),
         settings: Arc::new(settings),
         files,
-    })
+    };
+    Ok((parts, approved))
 }
 
 /// The tool `undo`.

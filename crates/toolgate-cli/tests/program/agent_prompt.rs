@@ -34,8 +34,10 @@ fn answers_once(listener: TcpListener) -> JoinHandle<(String, Value)> {
 }
 
 #[test]
-fn the_prompt_holds_date_git_state_skills_and_memory() {
-    let world = World::new();
+fn the_prompt_holds_date_git_state_skills_memory_and_missing_servers() {
+    let world = World::new().file("a.xyz", "x\n");
+    let server = "[lsp.servers.nothing]\ncommand = ['no-such-server']\nfiles = { xyz = 'xyz' }\ninstall = 'get it'\n";
+    world.put(&world.user_config(), server);
     let git = world.shell("git init -q -b trunk && echo x > new.txt");
     assert_eq!(git.code, 0, "{git:?}");
     let skill = world.home().join(".agents/skills/slides/SKILL.md");
@@ -54,4 +56,5 @@ fn the_prompt_holds_date_git_state_skills_and_memory() {
     for words in [date.as_str(), "## No commits yet on trunk", "?? new.txt", "- slides: Makes slides.", "style: Tabs"] {
         assert!(system.contains(words), "{words} isn't in:\n{system}");
     }
+    assert_eq!(system.matches("No language server is installed for xyz (`get it`).").count(), 1, "{system}");
 }

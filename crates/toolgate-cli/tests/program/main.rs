@@ -28,6 +28,7 @@ mod inbox;
 mod inbox_killed;
 mod init;
 mod json_output;
+mod language_servers;
 mod mcp;
 mod misread_commands;
 mod names;

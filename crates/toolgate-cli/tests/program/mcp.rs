@@ -14,8 +14,8 @@ use crate::world::World;
 
 /// Tokens that the default list of tools may cost, at four bytes each: all of it, and what a client shows its model of it.
 /// Raise them on purpose only.
-const WHOLE: usize = 12_500;
-const SHOWN: usize = 6_700;
+const WHOLE: usize = 11_600;
+const SHOWN: usize = 5_700;
 
 fn names(list: &Value) -> Vec<&str> {
     list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect()
@@ -142,4 +142,28 @@ fn secrets_in_bytes_that_are_no_text_are_replaced() {
     let content = client.ask("resources/read", json!({ "uri": uri }))["contents"][0].clone();
     assert_eq!(content["mimeType"], "application/x-thing");
     assert_eq!(content["text"], "\0\0 postgres://app:***REDACTED***@db/app \0", "{content}");
+}
+
+#[test]
+fn a_client_learns_what_would_become_of_a_call_without_making_it() {
+    let world = World::new();
+    let mut client = client::with_handshake(&world, json!({}));
+    let mut check = |name: &str, args: Value| {
+        let params = json!({ "name": name, "arguments": args, "_meta": { "toolgate/check": true } });
+        let result = client.ask("tools/call", params);
+        let said: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
+        assert_eq!(said, result["structuredContent"], "{result}");
+        said
+    };
+    assert_eq!(check("write", json!({ "path": "new.txt", "content": "" })), json!({ "decision": "allow" }));
+    let asked = check("delete", json!({ "path": "hello.txt" }));
+    assert_eq!(asked["decision"], "ask", "{asked}");
+    assert!(asked["reason"].is_string(), "{asked}");
+    let denied = check("shell", json!({ "command": "rm -rf /" }));
+    assert_eq!((&denied["decision"], &denied["error"]["code"]), (&json!("deny"), &json!("policy_denied")), "{denied}");
+    assert_eq!(client.end(), 0);
+    assert!(!world.workspace().join("new.txt").exists() && world.workspace().join("hello.txt").exists());
+    let record: Value = serde_json::from_str(&world.run(&["runs", "export"]).out).unwrap_or_default();
+    let calls = record["events"].as_array().into_iter().flatten().filter(|event| event["tool"].is_string()).count();
+    assert_eq!(calls, 0, "{record}");
 }

@@ -34,7 +34,7 @@ fn tables_fit_the_terminal_and_leave_nothing_out() {
         for (args, parts) in [
             (&["runs", "list"][..], &[run.as_str(), "agent", "workspace", TASK][..]),
             (&["runs", "show"], &["list", "allow", "ok"]),
-            (&["tools"], &["write", "fs.write", "Read back output that was cut"]),
+            (&["tools"], &["write", "fs.write", "Read or search output"]),
             (&["tools", "edit"], &["replace", "required"]),
             (&["inbox", "list"], &["waiting", TASK]),
         ] {

@@ -42,6 +42,7 @@ pub fn merge(
         fetch_bytes: FETCH_BODY_BYTES.merge(layers, warnings),
         search_index_seconds: SEARCH_INDEX_SECONDS.merge(layers, warnings),
         search_max_bytes: SEARCH_MAX_BYTES.merge(layers, warnings),
+        search_weights: SEARCH_WEIGHTS.merge(layers, warnings),
         durability: AUDIT_DURABILITY.merge(layers, warnings),
         undo_quota_bytes: UNDO_QUOTA_BYTES.merge(layers, warnings),
         package_caches: CACHES_PACKAGES.merge(layers, warnings),
@@ -156,6 +157,13 @@ mod tests {
         assert_eq!(model.cost(tokens(1_000_000, 100_000)).as_deref(), Some("$2.50"));
         assert_eq!(model.cost(tokens(1_000, 100)).as_deref(), Some("$0.0025"));
         assert_eq!(settings(vec![]).0.model.cost(tokens(1, 1)), None, "no price is known");
+        let cost = |used: &[(&str, u64)]| {
+            let used = used.iter().map(|(model, input)| ((*model).to_owned(), tokens(*input, 0)));
+            model.cost_of(&used.collect::<std::collections::BTreeMap<_, _>>())
+        };
+        assert_eq!(cost(&[("x", 1_000_000), ("json+x", 1_000_000), ("other", 0)]).as_deref(), Some("$3.00"));
+        assert_eq!(cost(&[("x", 1_000_000), ("other", 1)]), None, "the other's price isn't known");
+        assert_eq!(cost(&[]), None, "nothing was used");
     }
 
     #[test]

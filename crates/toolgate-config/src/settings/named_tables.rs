@@ -128,8 +128,7 @@ fn check_server(name: &str, server: &McpServerConfig) -> Result<(), ConfigFault>
             return wrong("has a `url` that can't be used", "Write https://HOST/PATH; http only for this machine.");
         }
         (Some(_), _) if has_settings_of_programs(server) => {
-            let hint =
-                "`env`, `secrets`, `workspace`, `directory` and `roots` are for programs; use `bearer` for a token.";
+            let hint = "`env`, `secrets`, `workspace`, `directory`, `roots` and `memory_bytes` are for programs; use `bearer` for a token.";
             return wrong("is elsewhere and has settings of a program", hint);
         }
         (None, false) if server.bearer.is_some() => {
@@ -139,6 +138,9 @@ fn check_server(name: &str, server: &McpServerConfig) -> Result<(), ConfigFault>
     }
     if server.timeout_seconds == Some(0) || server.idle_seconds == Some(0) {
         return wrong("has a limit of 0 seconds", "Use 1 or more, or leave it out.");
+    }
+    if server.memory_bytes == Some(0) {
+        return wrong("has a limit of 0 bytes of memory", "Use more, or leave it out.");
     }
     if let Some(root) = server.roots.iter().find(|root| !root.starts_with('/')) {
         return wrong(&format!("has the root `{root}`, which isn't absolute"), "Write the whole path, from `/` on.");
@@ -175,8 +177,9 @@ fn is_of_this_machine(rest: &str) -> bool {
 }
 
 fn has_settings_of_programs(server: &McpServerConfig) -> bool {
-    let McpServerConfig { env, secrets, workspace, directory, roots, .. } = server;
-    !env.is_empty()
+    let McpServerConfig { env, secrets, workspace, directory, roots, memory_bytes, .. } = server;
+    memory_bytes.is_some()
+        || !env.is_empty()
         || !secrets.is_empty()
         || !roots.is_empty()
         || (*workspace, *directory) != (Default::default(), Default::default())
@@ -229,6 +232,7 @@ mod tests {
             ("[mcp.servers.x]\nurl = 'https://x.example'\nenv.A = 'b'", "has settings of a program"),
             ("[mcp.servers.x]\ncommand = ['x']\nbearer = 'env:A'", "is a program and has a `bearer`"),
             ("[mcp.servers.x]\ncommand = ['x']\nidle_seconds = 0", "limit of 0 seconds"),
+            ("[mcp.servers.x]\ncommand = ['x']\nmemory_bytes = 0", "limit of 0 bytes"),
         ] {
             let said = try_settings(vec![layer(Layer::User, text)]).unwrap_err().to_string();
             assert!(said.contains(expected), "{text}: {said}");

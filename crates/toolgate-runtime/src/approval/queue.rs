@@ -184,4 +184,8 @@ impl QuestionAnswerer for QueuedAnswerer {
             self.queue.ask_question(self.front_end.as_ref(), &requester, call, question).await
         })
     }
+
+    fn sample<'a>(&'a self, call: &'a str, request: &'a Value) -> BoxFuture<'a, Option<Value>> {
+        self.front_end.sample(call, request)
+    }
 }

@@ -13,6 +13,7 @@ use toolgate_journal::Recorder;
 pub(crate) struct EventWriter {
     pub(super) recorder: Arc<dyn Recorder>,
     pub(super) sink: Arc<dyn EventSink>,
+    pub(super) followers: Option<Arc<dyn EventSink>>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) origin: Arc<EventOrigin>,
 }
@@ -29,11 +30,13 @@ impl EventWriter {
 
     /// Sends a live event, which is never recorded.
     pub(crate) fn pass(&self, payload: EventPayload) {
-        self.sink.live(&self.origin.event(self.clock.now(), payload));
+        let event = self.origin.event(self.clock.now(), payload);
+        self.sink.live(&event);
+        self.followers.iter().for_each(|followers| followers.live(&event));
     }
 
     /// Whether anyone receives live events.
     pub(crate) fn is_watched(&self) -> bool {
-        self.sink.is_watched()
+        self.sink.is_watched() || self.followers.as_ref().is_some_and(|followers| followers.is_watched())
     }
 }

@@ -54,6 +54,7 @@ impl CallRecord<'_> {
                 processes: Arc::clone(&processes),
                 policy: Arc::clone(&parts.policy),
                 web: parts.web.clone(),
+                listener: self.gate.lists.clone(),
             }),
             languages: Arc::new(LanguageCalls {
                 code: parts.code.clone(),
@@ -109,6 +110,7 @@ impl CallRecord<'_> {
             event_writer: EventWriter {
                 recorder: Arc::clone(&session.recorder),
                 sink: Arc::clone(&session.sink),
+                followers: session.followers.clone(),
                 clock: Arc::clone(&parts.clock),
                 origin: Arc::clone(&self.origin),
             },

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use toolgate_contract::{
-    BoxFuture, Choice, Clock, EventOrigin, EventPayload, Message, Person, Question, QuestionOutcome, ToolError,
+    BoxFuture, Choice, Clock, EventOrigin, EventPayload, Message, MessageLevel, Person, Question, QuestionOutcome,
+    ToolError,
 };
 use toolgate_journal::Recorder;
 use toolgate_redact::Redactor;
@@ -55,9 +57,29 @@ impl Person for PersonChannel {
             Ok(answered)
         })
     }
+
+    fn sample<'a>(&'a self, server: &'a str, mut request: Value) -> BoxFuture<'a, Result<Option<Value>, ToolError>> {
+        self.redactor.json(&mut request);
+        Box::pin(async move {
+            self.record_sampling(format!("The MCP server `{server}` asks the client's model: {request}"))?;
+            let Some(mut answer) = self.answerer.sample(&self.origin.tool_call_id, &request).await else {
+                return Ok(None);
+            };
+            // What the model knows of secrets isn't for the server.
+            self.redactor.json(&mut answer);
+            self.record_sampling(format!("The client's model answers the MCP server `{server}`: {answer}"))?;
+            Ok(Some(answer))
+        })
+    }
 }
 
 impl PersonChannel {
+    /// Records a request to the client's model, or its answer. What isn't recorded isn't passed on.
+    fn record_sampling(&self, content: String) -> Result<(), ToolError> {
+        let (level, title) = (MessageLevel::Info, Some("Sampling".to_owned()));
+        self.record(EventPayload::Display(Message { level, title, content, thought: None, evidence: Vec::new() }))
+    }
+
     fn record(&self, payload: EventPayload) -> Result<(), ToolError> {
         let event = self.origin.event(self.clock.now(), payload);
         self.recorder.record(std::slice::from_ref(&event))?;
