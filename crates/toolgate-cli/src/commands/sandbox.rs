@@ -49,6 +49,7 @@ use crate::exit::Exit;
 #[command(verbatim_doc_comment)]
 pub(crate) struct SandboxArgs {
     /// Let it reach this host: a name, `*.example.com`, an address or a range; with a port beside 80 and 443 as HOST:PORT.
+    /// A server on this machine needs its port: `localhost:8080`.
     #[arg(long, value_name = "HOST")]
     connect: Vec<String>,
     /// Let it reach whatever this machine can.
@@ -96,6 +97,7 @@ impl SandboxArgs {
 
     pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
         let hosts = self.connect.iter().map(|host| with_port(host)).collect::<Result<Vec<_>>>()?;
+        let hosts: Vec<_> = hosts.into_iter().flat_map(with_other_name).collect();
         let CompiledConfig { policy, settings, .. } =
             invocation.location.load_allowing(hosts.iter().map(|(host, _)| host.as_str()))?;
         let policy = Arc::new(policy);
@@ -194,6 +196,15 @@ fn with_port(text: &str) -> Result<(String, Option<u16>)> {
             }
         }
         _ => Ok((text.to_owned(), None)),
+    }
+}
+
+/// A host by the names that clients may use for it: this machine's loopback has two.
+fn with_other_name((host, port): (String, Option<u16>)) -> Vec<(String, Option<u16>)> {
+    const LOOPBACK: [&str; 2] = ["127.0.0.1", "localhost"];
+    match LOOPBACK.contains(&host.as_str()) {
+        true => LOOPBACK.iter().map(|name| ((*name).to_owned(), port)).collect(),
+        false => vec![(host, port)],
     }
 }
 

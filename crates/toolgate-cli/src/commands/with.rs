@@ -33,6 +33,7 @@ use crate::output::errln;
 #[command(verbatim_doc_comment)]
 pub(crate) struct WithArgs {
     /// Let it reach this host too: a name, `*.example.com`, an address or a range; with a port beside 80 and 443 as HOST:PORT.
+    /// A server on this machine needs its port: `localhost:8080`.
     #[arg(long, value_name = "HOST")]
     connect: Vec<String>,
     /// Say afterwards what held.

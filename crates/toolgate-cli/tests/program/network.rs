@@ -255,6 +255,34 @@ fn a_person_can_try_the_list_from_the_shell() {
     assert!(said.err.contains("evil.example wasn't reached"), "{said:?}");
 }
 
+/// The loopback inside is the sandbox's own, but for a port that the person named.
+#[test]
+fn a_server_on_this_machine_is_reached_by_its_port() {
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for client in server.incoming() {
+            let mut client = client.unwrap();
+            let mut request = [0; 4096];
+            if std::io::Read::read(&mut client, &mut request).is_ok_and(|count| count > 0) {
+                let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nmet";
+                std::io::Write::write_all(&mut client, answer).unwrap();
+            }
+        }
+    });
+    let world = World::new();
+    for named in ["localhost", "127.0.0.1"] {
+        for asked in ["localhost", "127.0.0.1"] {
+            let (connect, address) = (format!("{named}:{port}"), format!("http://{asked}:{port}/"));
+            let said = world.run(&["sandbox", "--connect", &connect, "--", "curl", "-sS", &address]);
+            assert_eq!(said.out, "met", "{named}, {asked}: {said:?}");
+        }
+    }
+    let address = format!("http://127.0.0.1:{port}/");
+    let said = world.run(&["sandbox", "--connect", "localhost", "--", "curl", "-sS", &address]);
+    assert!(said.code != 0 && said.out.is_empty(), "no port was named: {said:?}");
+}
+
 /// A model that is told to ask for what policy denies anyway asks in vain.
 #[test]
 fn only_what_policy_could_grant_is_suggested() {

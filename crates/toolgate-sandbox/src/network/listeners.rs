@@ -1,5 +1,6 @@
 //! Which sockets listen inside a sandbox and are answered outside. Every sandbox with an allow list listens for DNS, HTTP and
-//! HTTPS on all addresses; a host that was allowed at another port has a listener of its own.
+//! HTTPS on all addresses; a host that was allowed at another port has a listener of its own. So has a port of this machine's
+//! loopback that was named; the rest of the loopback is the sandbox's own.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 
@@ -56,12 +57,16 @@ pub(super) fn with_synthetic_addresses(egress: &dyn EgressPolicy) -> (ListenerAd
     cleared.dedup();
     for (host, port) in cleared.iter().filter(|(_, port)| !is_http_port(*port) && *port != DNS_PORT) {
         let address = match host.parse::<IpAddr>() {
-            // Loopback stays inside the sandbox, and there is no way out by IPv6.
-            Ok(IpAddr::V4(address)) => (!address.is_loopback()).then_some(address),
+            Ok(IpAddr::V4(address)) => Some(address),
+            // There is no way out by IPv6.
             Ok(IpAddr::V6(_)) => None,
+            // Inside, this name is looked up in `/etc/hosts`.
+            Err(_) if host == "localhost" => Some(Ipv4Addr::LOCALHOST),
             Err(_) => names.address_of(host),
         };
-        others.extend(address.map(|address| SocketAddrV4::new(address, *port)));
+        // A port of this machine may have been named by its address and by its name.
+        let listener = address.map(|address| SocketAddrV4::new(address, *port));
+        others.extend(listener.filter(|listener| !others.contains(listener)));
     }
     others.truncate(MAX_OTHER_LISTENERS);
     (ListenerAddresses { others }, names)

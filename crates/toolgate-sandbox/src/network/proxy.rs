@@ -1,7 +1,7 @@
 //! The egress proxy: accepts the connections that arrive at a sandbox's listeners, and connects those that the egress policy
 //! allows. It is transparent; a command connects to a synthetic address as to any other.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -160,11 +160,13 @@ async fn connect_upstream(client: &mut TcpStream, shared: &ProxyState) -> Result
     Ok(Some(UpstreamConnection { host, port, server, sent }))
 }
 
-/// The host that an address stands for. The sandbox's own loopback leads nowhere from here.
+/// The host that an address stands for. The sandbox's own loopback leads nowhere from here, but for the ports of this machine
+/// that were named.
 fn host_of(address: IpAddr, port: u16, shared: &ProxyState) -> Result<Option<String>, Denial> {
     let IpAddr::V4(address) = address else { return Ok(None) };
     if address.is_loopback() || address.is_unspecified() {
-        return Ok(None);
+        let is_named = shared.egress.cleared().iter().any(|(host, at)| *at == port && is_this_machine(host));
+        return Ok(is_named.then(|| Ipv4Addr::LOCALHOST.to_string()));
     }
     if !is_synthetic(address) {
         return Ok(Some(address.to_string()));
@@ -176,6 +178,11 @@ fn host_of(address: IpAddr, port: u16, shared: &ProxyState) -> Result<Option<Str
             Err(Denial::of_host(&address.to_string(), port, reason, None))
         }
     }
+}
+
+/// Whether a host is the loopback of this machine.
+fn is_this_machine(host: &str) -> bool {
+    host == "localhost" || host.parse::<Ipv4Addr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Reads the client's first bytes into `sent` and checks the host that they name. False if they never came.

@@ -263,6 +263,26 @@ attack! {
 }
 
 attack! {
+    fn a_port_of_this_machine_is_reached_only_where_it_was_named(scene) {
+        let (server, other) = (serve(), serve());
+        let Some(way) = Way::leading_to(scene, server, server) else { return };
+        let port = server.port();
+        let named = List {
+            cleared: vec![("127.0.0.1".into(), port), ("localhost".into(), port)],
+            addresses: vec![LOCAL],
+            ..List::default()
+        };
+        for host in ["127.0.0.1", "localhost"] {
+            way.works(&named, &format!("speak {host} {port} x"));
+        }
+        for words in [format!("speak 127.0.0.1 {} x", other.port()), "speak 127.0.0.1 80 x".into(), format!("speak 127.0.0.2 {port} x")] {
+            let (outcome, _) = way.attempt(&named, &words);
+            assert!(!outcome.worked(), "{words}: {outcome:?}");
+        }
+    }
+}
+
+attack! {
     fn why_a_host_on_the_list_was_not_reached_is_told(scene) {
         let list = List { names: vec!["ok.test".into(), NOWHERE.into()], ..ok() };
         let Some(way) = Way::new(scene) else { return };
