@@ -166,8 +166,8 @@ impl IndexWalk<'_> {
             let record = &live.segment.files[file];
             if record.stamp == stamp {
                 let lacks_vectors = self.model.is_some() && live.segment.form != self.form();
-                if lacks_vectors && self.can_index(&stamp) {
-                    return self.index(walked, &stamp);
+                if lacks_vectors && self.index(walked, &stamp) {
+                    return;
                 }
                 if !record.is_young || live.verified[file] {
                     self.seen[segment][file].store(true, Ordering::Relaxed);
@@ -184,7 +184,9 @@ impl IndexWalk<'_> {
                 }
             }
         }
-        self.index(walked, &stamp);
+        if !self.index(walked, &stamp) {
+            self.put_off(walked);
+        }
     }
 
     /// The form of the vectors that files get.
@@ -208,19 +210,19 @@ impl IndexWalk<'_> {
         }
     }
 
-    /// Indexes a file, or remembers that it isn't.
-    fn index(&self, walked: &VisitedEntry<'_>, stamp: &Stamp) {
+    /// Indexes a file. False if there is no time or no room for it.
+    fn index(&self, walked: &VisitedEntry<'_>, stamp: &Stamp) -> bool {
         if !self.can_index(stamp) {
-            return self.put_off(walked);
+            return false;
         }
         let Some((bytes, before, after)) = walked.open().ok().and_then(read_text) else {
             // What can't be read can't be searched.
             self.files.fetch_sub(1, Ordering::Relaxed);
-            return;
+            return true;
         };
         let analysis = analyze(&walked.place.path, &bytes);
         if !self.take_room(most_bytes(&walked.place.path, &analysis, self.form())) {
-            return self.put_off(walked);
+            return false;
         }
         let vectors = self.vectors(&analysis, &bytes);
         let analyzed = AnalyzedFile {
@@ -233,6 +235,7 @@ impl IndexWalk<'_> {
             vectors,
         };
         self.collect(analyzed, bytes.len() as u64);
+        true
     }
 
     fn collect(&self, analyzed: AnalyzedFile, bytes: u64) {

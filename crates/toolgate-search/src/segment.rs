@@ -168,8 +168,12 @@ impl Segment {
         if self.form.model != model {
             return None;
         }
-        // Paths have documents, but no vectors.
-        let number = document.checked_sub(self.documents[document as usize].file + 1)? as usize;
+        let file = self.documents[document as usize].file;
+        if self.files[file as usize].first == document {
+            // Paths have documents, but no vectors.
+            return None;
+        }
+        let number = (document - (file + 1)) as usize;
         let dimensions = self.form.dimensions as usize;
         self.vectors.get(number * dimensions..(number + 1) * dimensions)
     }
@@ -357,5 +361,44 @@ impl Iterator for Postings<'_> {
             }
         };
         Some(Posting { document: self.document, count, places })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::analyze;
+
+    const FORM: VectorForm = VectorForm { model: 7, dimensions: 2 };
+
+    /// A file whose chunks have vectors that tell them from all others.
+    fn file(path: &str, mark: i8) -> AnalyzedFile {
+        let text = (0..200).map(|line| format!("fn number_{line}() {{}}\n")).collect::<String>();
+        let analysis = analyze(path, text.as_bytes());
+        let vectors = (0..analysis.chunks.len()).flat_map(|chunk| [mark, chunk as i8]).collect();
+        let stamp = Stamp { device: 0, inode: 0, size: 0, modified: 0, changed: 0 };
+        AnalyzedFile { root: 0, path: path.into(), stamp, content: 0, is_young: false, analysis, vectors }
+    }
+
+    /// The vectors of each file, by its path.
+    fn vectors(segment: &Segment) -> Vec<(String, Vec<i8>)> {
+        let of_file = |file: &FileRecord| {
+            let documents = file.first..file.first + file.chunks + 1;
+            documents.filter_map(|document| segment.vector(document, FORM.model)).flatten().copied().collect()
+        };
+        segment.files.iter().map(|file| (file.path.clone(), of_file(file))).collect()
+    }
+
+    #[test]
+    fn segments_that_are_merged_keep_every_chunk_s_vector() {
+        let one = Segment::build(vec![file("a.rs", 1), file("b.rs", 2), file("c.rs", 3)], FORM);
+        let other = Segment::build(vec![file("d.rs", 4), file("e.rs", 5)], FORM);
+        let merged = Segment::merge(&[(&one, &[true, false, true]), (&other, &[true, true])]);
+        let mut expected = vectors(&one);
+        expected.remove(1);
+        expected.extend(vectors(&other));
+        assert!(expected.iter().all(|(_, of_file)| of_file.len() > 2), "files of several chunks: {expected:?}");
+        assert_eq!(vectors(&merged), expected);
+        assert_eq!(Segment::from_bytes(&merged.to_bytes().unwrap()), Some(merged));
     }
 }
