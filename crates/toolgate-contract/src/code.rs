@@ -153,8 +153,8 @@ pub struct CodeAnswer {
 pub struct DiagnosticsMark {
     /// Its name.
     pub name: String,
-    /// How many of the earlier answer's are gone, where there is one.
-    pub fixed: Option<usize>,
+    /// The severity of each that is gone since the earlier answer, where there is one.
+    pub fixed: Option<Vec<CodeSeverity>>,
 }
 
 /// How one server is.

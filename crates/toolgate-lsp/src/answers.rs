@@ -49,6 +49,15 @@ impl CodeIntelligence for LanguageServers {
             match question {
                 CodeQuestion::Diagnostics { paths, linters, since } => {
                     let before = since.map(|mark| self.marks.lock().found_at(&mark)).transpose()?;
+                    let asked: Vec<String> = paths.iter().map(|path| host.files().shown(path)).collect();
+                    // What the earlier answer says of other files is neither new nor gone.
+                    let before: Option<Vec<CodeDiagnostic>> = before.map(|before| {
+                        before
+                            .iter()
+                            .filter(|one| asked.iter().any(|path| is_below(&one.path, path)))
+                            .cloned()
+                            .collect()
+                    });
                     let answer = self.diagnostics(paths, linters, host).await?;
                     Ok(self.marks.lock().compare(answer, before.as_deref()))
                 }
@@ -88,6 +97,11 @@ impl CodeIntelligence for LanguageServers {
             found
         })
     }
+}
+
+/// Whether a file is the path, or beneath it.
+fn is_below(file: &str, path: &str) -> bool {
+    path == "." || file.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl LanguageServers {
@@ -464,8 +478,11 @@ impl Connection {
             return Ok(true);
         }
         if changed.is_new {
-            state.baseline.replace(place, &[]);
-            return Ok(host.files().status(place)?.is_some());
+            let exists = host.files().status(place)?.is_some();
+            if exists {
+                state.baseline.replace(place, &[]);
+            }
+            return Ok(exists);
         }
         // The server is asked about the text as it was: what the change replaced, or what it still has.
         if let Some(source) = changed.before.as_ref().and_then(|bytes| SourceText::parse(bytes)) {

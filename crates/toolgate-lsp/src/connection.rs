@@ -1,6 +1,6 @@
 //! One running server for one project: what it was told, what it can do, and whether it is ready.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -52,6 +52,8 @@ pub(crate) struct Connection {
 pub(crate) struct ConnectionState {
     pub(crate) documents: OpenDocuments,
     pub(crate) known: KnownFiles,
+    /// Documents that were opened before other files changed, by URI, of a server that has to begin with them again.
+    pub(crate) outdated: HashSet<String>,
     /// What was last found wrong in each file, to tell what is new.
     pub(crate) baseline: crate::diagnostics::Baselines,
     /// The symbols of files that weren't open, with the text that they are of, by URI.
@@ -152,7 +154,10 @@ impl Connection {
         self.sync_others(&mut state.documents, host, is_settled).await?;
         if change == ProjectChange::Differs && self.entry.reopens {
             // Such a server looks at other files only when it begins with a document.
-            let uri = self.uri_of(place).unwrap_or_default();
+            state.outdated.extend(state.documents.open.keys().cloned());
+        }
+        let uri = self.uri_of(place).unwrap_or_default();
+        if state.outdated.remove(&uri) {
             self.close_document(&mut state.documents, &uri).await?;
         }
         let given = self.sync_document(&mut state.documents, host, place).await?;

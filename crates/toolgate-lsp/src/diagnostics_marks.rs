@@ -36,7 +36,7 @@ impl DiagnosticsMarks {
         if self.answers.len() > MOST_MARKS {
             self.answers.pop_front();
         }
-        let fixed = before.map(|before| not_in(found, before).len());
+        let fixed = before.map(|before| not_in(found, before).iter().map(|one| one.severity).collect());
         if let Some(before) = before {
             *found = not_in(before, found);
         }
@@ -74,7 +74,7 @@ mod tests {
         let before = marks.found_at(&first.name).unwrap();
         let second = marks.compare(answer(&["same", "new"]), Some(&before));
         assert_eq!(second.findings, answer(&["new"]).findings);
-        assert_eq!(second.mark.unwrap().fixed, Some(1));
+        assert_eq!(second.mark.unwrap().fixed, Some(vec![CodeSeverity::Warning]));
         let third = marks.compare(answer(&["same", "new"]), Some(&marks.found_at("d2").unwrap()));
         assert_eq!(third.findings, answer(&[]).findings, "the whole earlier answer counts, not what it told");
     }

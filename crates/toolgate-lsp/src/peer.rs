@@ -20,6 +20,9 @@ const RETRIED_CODES: [i64; 3] = [-32801, -32802, -32800];
 /// Bytes of what a server wrote about itself that are kept for an error.
 const KEPT_LOG: usize = 4 * 1024;
 
+/// How long a server may take to read a message.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// How a request failed.
 #[derive(Debug, Clone)]
 pub(crate) enum PeerFault {
@@ -322,7 +325,9 @@ impl LspPeer {
     }
 
     pub(crate) async fn notify(&self, method: &str, params: Value) -> Result<(), PeerFault> {
-        self.write(&json!({ "jsonrpc": "2.0", "method": method, "params": params })).await
+        let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        // A server that doesn't read any more would be waited for without end.
+        tokio::time::timeout(WRITE_TIMEOUT, self.write(&message)).await.unwrap_or(Err(PeerFault::Timeout))
     }
 
     async fn write(&self, message: &Value) -> Result<(), PeerFault> {

@@ -74,9 +74,9 @@ pub(crate) async fn diagnose(args: Args, linters: bool, hands: &dyn Hands) -> Re
     let answer = hands.ask_about_code(CodeQuestion::Diagnostics { paths, linters, since: args.since }).await?;
     let status = AnswerStatus::of(&answer);
     let CodeFindings::Diagnostics(mut diagnostics) = answer.findings else { return Err(other_answer()) };
-    if let Some(mildest) = args.severity {
-        diagnostics.retain(|one| one.severity <= mildest);
-    }
+    let is_wanted = |severity: CodeSeverity| args.severity.is_none_or(|mildest| severity <= mildest);
+    diagnostics.retain(|one| is_wanted(one.severity));
     let (mark, fixed) = answer.mark.map(|mark| (mark.name, mark.fixed)).unwrap_or_default();
+    let fixed = fixed.map(|gone| gone.into_iter().filter(|severity| is_wanted(*severity)).count());
     Ok(Output { count: diagnostics.len(), diagnostics, mark, fixed, status })
 }
