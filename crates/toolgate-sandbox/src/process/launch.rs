@@ -18,7 +18,7 @@ use super::connect_broker::{ConnectBroker, ReachableSockets};
 use super::decoy_watch::DecoyWatch;
 use super::enforcement::{Enforcement, SetupFindings, Tier};
 use super::error::{HostContext, SandboxError};
-use super::instance::{LaunchedCommand, PAUSE_BEFORE_THE_NEXT, SandboxInstance, is_gone};
+use super::instance::{LaunchedCommand, PAUSE_BEFORE_THE_NEXT, SandboxInstance, is_gone, pid_of};
 use super::limits::default_memory_limit;
 use super::pipes::connect;
 use super::plan::{ExecRequest, NetworkPlan, SandboxPlan};
@@ -87,8 +87,14 @@ impl CommandStart<'_> {
     async fn launch(&self, instance: &mut SandboxInstance) -> Result<LaunchedCommand, SandboxError> {
         if let Some(cgroup) = self.cgroup {
             instance.ready().await?;
-            if !instance.first_pid().is_some_and(|process| cgroup.add_process(process)) {
-                return Err(SandboxError::MemoryLimit);
+            // Asked anew: one that was killed while it waited may have left its number to another process.
+            let process = || instance.first_process().and_then(pid_of);
+            let added = process().map(|process| (process, cgroup.add_process(process)));
+            match added {
+                None => return Err(SandboxError::Vanished),
+                Some((before, _)) if process() != Some(before) => return Err(SandboxError::Vanished),
+                Some((_, false)) => return Err(SandboxError::MemoryLimit),
+                Some((_, true)) => {}
             }
         }
         instance.launch(self.request, self.streams).await
