@@ -214,7 +214,7 @@ fn set_up_as_json(setup: &ClientSetup, write: bool) -> Result<Exit> {
 }
 
 /// Writes the file whole or not at all, with the mode that it had.
-fn replace(file: &std::path::Path, text: &str) -> Result<()> {
+pub(super) fn replace(file: &std::path::Path, text: &str) -> Result<()> {
     let written = || -> std::io::Result<()> {
         let directory = file.parent().unwrap_or(std::path::Path::new("."));
         std::fs::create_dir_all(directory)?;

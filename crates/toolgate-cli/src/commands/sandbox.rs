@@ -169,6 +169,12 @@ impl SandboxArgs {
             // Whoever names hosts is told at once where no list of them can be held.
             sandbox.require_host_list(&spec.network)?;
         }
+        if !self.client.protected.is_empty() && !launcher.protects().await? {
+            bail!(
+                "This machine's sandbox can't keep the client from changing what its later sessions run, such as its settings. \
+                 `toolgate doctor` says what namespaces need."
+            );
+        }
         let is_staged = spec.apply_mode != ApplyMode::InPlace;
         launcher.launch(spec).await.map_err(|error| match is_staged {
             // Told as of a call, with its kind and its exit code.

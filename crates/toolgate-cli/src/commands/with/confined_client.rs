@@ -1,6 +1,7 @@
 //! What each client needs to work in the sandbox: its own state, the variables that it is configured by, and its provider's hosts.
 #![allow(clippy::disallowed_methods, reason = "makes the client's own directories, which the sandbox is to show")]
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -65,8 +66,10 @@ const CLIENTS: &[ConfinedClient] = &[
         files: &[],
         loaded: &[
             ".codex/config.toml",
+            ".codex/.env",
             ".codex/hooks.json",
             ".codex/AGENTS.md",
+            ".codex/AGENTS.override.md",
             ".codex/hooks/",
             ".codex/plugins/",
             ".codex/prompts/",
@@ -87,11 +90,13 @@ const CLIENTS: &[ConfinedClient] = &[
             ".gemini/.env",
             ".gemini/GEMINI.md",
             ".gemini/agents/",
+            ".gemini/bin/",
             ".gemini/commands/",
             ".gemini/extensions/",
             ".gemini/hooks/",
             ".gemini/policies/",
             ".gemini/skills/",
+            ".gemini/tmp/bin/",
         ],
         variables: &["GEMINI_*", "GOOGLE_*"],
         hosts: &[
@@ -109,6 +114,7 @@ const CLIENTS: &[ConfinedClient] = &[
         loaded: &[
             ".config/opencode/opencode.json",
             ".config/opencode/opencode.jsonc",
+            ".config/opencode/config",
             ".config/opencode/config.json",
             ".config/opencode/AGENTS.md",
             ".config/opencode/agent/",
@@ -140,10 +146,13 @@ const CLIENTS: &[ConfinedClient] = &[
         loaded: &[
             ".copilot/settings.json",
             ".copilot/mcp-config.json",
+            ".copilot/lsp-config.json",
+            ".copilot/permissions-config.json",
             ".copilot/copilot-instructions.md",
             ".copilot/agents/",
             ".copilot/hooks/",
             ".copilot/installed-plugins/",
+            ".copilot/instructions/",
             ".copilot/pkg/",
             ".copilot/skills/",
         ],
@@ -152,6 +161,9 @@ const CLIENTS: &[ConfinedClient] = &[
         refused: &["--allow-all-paths", "--yolo"],
     },
 ];
+
+/// The bits of a file's mode that let somebody execute it.
+const EXECUTABLE: u32 = 0o111;
 
 /// Variables that make a terminal what it is.
 const OF_TERMINAL: &[&str] = &["COLORTERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "LC_TERMINAL"];
@@ -203,6 +215,7 @@ impl ConfinedClient {
             state.writable.push(directory.canonicalize()?);
         }
         state.protected = self.loaded.iter().map(|path| protected(home, path)).collect::<Result<_>>()?;
+        state.protected.extend(state.writable.iter().flat_map(|directory| programs(directory)));
         let files = self.files.iter().map(|file| home.join(file)).filter(|file| file.is_file());
         state.writable.extend(files);
         let of_terminal = |name: &str| OF_TERMINAL.contains(&name);
@@ -247,6 +260,15 @@ impl ConfinedClient {
         }
         Ok(())
     }
+}
+
+/// Programs of the person's own in a client's directory, such as those that its settings name for a status line.
+fn programs(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let is_program = |entry: &std::fs::DirEntry| {
+        entry.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & EXECUTABLE != 0)
+    };
+    entries.filter(is_program).map(|entry| entry.path()).collect()
 }
 
 /// Something that the client loads by itself, to be protected. Only what exists can be: it is made empty if it isn't there, or the

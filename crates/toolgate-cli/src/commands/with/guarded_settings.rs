@@ -7,8 +7,20 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 
-/// Programs that are started in every workspace.
-const EVERYWHERE: &[&str] = &["mcpServers"];
+use crate::commands::init::replace;
+
+/// What counts in every workspace: programs that are started, variables that programs are started with, and rights.
+const EVERYWHERE: &[&str] = &[
+    "mcpServers",
+    "env",
+    "hooks",
+    "permissions",
+    "apiKeyHelper",
+    "statusLine",
+    "enabledPlugins",
+    "extraKnownMarketplaces",
+    "bypassPermissionsModeAccepted",
+];
 /// What is kept for one workspace in `projects`: programs that are started, and what a person has agreed to.
 const OF_WORKSPACE: &[&str] = &[
     "mcpServers",
@@ -38,13 +50,13 @@ impl GuardedSettings {
         let fault = || format!("{} can't be restored", self.file.display());
         let after = std::fs::read_to_string(&self.file).unwrap_or_default();
         let Ok(Value::Object(mut after)) = serde_json::from_str(&after) else {
-            replace(&self.file, &self.text).with_context(fault)?;
+            replace(&self.file.canonicalize().with_context(fault)?, &self.text)?;
             return Ok(vec!["all of it, since it can't be read any more".to_owned()]);
         };
         let before = serde_json::from_str(&self.text).unwrap_or_default();
         let restored = restore_parts(&before, &mut after, &self.workspace);
         if !restored.is_empty() {
-            replace(&self.file, &serde_json::to_string_pretty(&after)?).with_context(fault)?;
+            replace(&self.file.canonicalize().with_context(fault)?, &serde_json::to_string_pretty(&after)?)?;
         }
         Ok(restored)
     }
@@ -54,28 +66,24 @@ impl GuardedSettings {
     }
 }
 
-/// Replaces a file as a whole: a full disk leaves the one that was there.
-fn replace(file: &Path, text: &str) -> std::io::Result<()> {
-    let file = file.canonicalize()?;
-    let draft = file.with_extension("toolgate-draft");
-    std::fs::write(&draft, text)?;
-    std::fs::set_permissions(&draft, std::fs::metadata(&file)?.permissions())?;
-    std::fs::rename(draft, file)
-}
-
 /// Restores the parts that differ, and names them.
 fn restore_parts(before: &Map<String, Value>, after: &mut Map<String, Value>, workspace: &str) -> Vec<String> {
     let mut restored = restore_keys(before, after, EVERYWHERE, "");
     let none = Map::new();
     let projects = before.get("projects").and_then(Value::as_object).unwrap_or(&none);
-    let Some(now) = after.get_mut("projects").and_then(Value::as_object_mut) else { return restored };
-    let all: Vec<String> = now.keys().chain(projects.keys()).cloned().collect();
-    let others: Vec<&str> = all.iter().map(String::as_str).filter(|project| *project != workspace).collect();
-    restored.extend(restore_keys(projects, now, &others, "projects."));
-    if let Some(own) = now.get_mut(workspace).and_then(Value::as_object_mut) {
-        let before = projects.get(workspace).and_then(Value::as_object).unwrap_or(&none);
-        restored.extend(restore_keys(before, own, OF_WORKSPACE, "projects.this workspace."));
+    let Some(now) = after.get_mut("projects").and_then(Value::as_object_mut) else {
+        restored.extend(restore_keys(before, after, &["projects"], ""));
+        return restored;
+    };
+    // What others remembered meanwhile of their workspaces stays.
+    for (project, own) in now.iter_mut() {
+        let Some(own) = own.as_object_mut() else { continue };
+        let before = projects.get(project).and_then(Value::as_object).unwrap_or(&none);
+        let name = if project == workspace { "this workspace" } else { project.as_str() };
+        restored.extend(restore_keys(before, own, OF_WORKSPACE, &format!("projects.{name}.")));
     }
+    let gone: Vec<&str> = projects.keys().map(String::as_str).filter(|project| !now.contains_key(*project)).collect();
+    restored.extend(restore_keys(projects, now, &gone, "projects."));
     restored
 }
 
@@ -118,22 +126,32 @@ mod tests {
     #[test]
     fn what_names_programs_or_gives_rights_is_as_it_was_before() {
         let server = json!({ "evil": { "command": "sh" } });
-        let before = json!({ "starts": 1, "projects": { "/w": { "history": [] }, "/other": { "history": [] } } });
+        let before =
+            json!({ "starts": 1, "projects": { "/w": { "history": [] }, "/other": { "history": [] }, "/gone": {} } });
         let after = json!({
             "starts": 2,
             "mcpServers": server,
             "projects": {
                 "/w": { "history": ["hello"], "mcpServers": server, "hasTrustDialogAccepted": true },
-                "/other": { "history": [], "mcpServers": server },
+                "/other": { "history": ["elsewhere"], "mcpServers": server },
                 "/new": { "hasTrustDialogAccepted": true },
             },
+            "env": { "NODE_OPTIONS": "--require /w/evil.js" },
         });
         let (left, restored) = restored(before, after);
         let expected = json!({
-            "starts": 2, "projects": { "/w": { "history": ["hello"] }, "/other": { "history": [] } },
+            "starts": 2,
+            "projects": { "/w": { "history": ["hello"] }, "/other": { "history": ["elsewhere"] }, "/new": {}, "/gone": {} },
         });
         assert_eq!(left, expected);
-        assert_eq!(restored.len(), 5, "{restored:?}");
+        assert_eq!(restored.len(), 7, "{restored:?}");
+    }
+
+    #[test]
+    fn what_was_remembered_of_workspaces_is_not_lost() {
+        let before = json!({ "projects": { "/w": { "allowedTools": [] } } });
+        let (left, restored) = restored(before.clone(), json!({ "projects": "none" }));
+        assert_eq!((left, restored), (before, vec!["projects".to_owned()]));
     }
 
     #[test]
