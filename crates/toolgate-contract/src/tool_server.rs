@@ -16,6 +16,10 @@ pub trait ToolServer: Send + Sync {
     fn name(&self) -> &str;
     /// Where it is.
     fn location(&self) -> Result<ServerLocation, ToolError>;
+    /// Fails if what it would be started from isn't what a person approved.
+    fn check_files(&self) -> Result<(), ToolError> {
+        Ok(())
+    }
     /// What it may do in the workspace.
     fn workspace_access(&self) -> RootAccess;
     /// Hosts that it may connect to, beside those that policy allows.

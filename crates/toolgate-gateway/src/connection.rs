@@ -43,7 +43,7 @@ const LARGEST_LIST: usize = 16 * 1024 * 1024;
 const PAUSE_BETWEEN_LISTS: Duration = Duration::from_millis(200);
 
 /// The part of a server's identity that it is started from.
-const INSTALLED: &str = "installed";
+pub(crate) const INSTALLED: &str = "installed";
 
 /// What is known of a server before it is spoken to.
 pub(crate) struct ServerFacts<'a> {

@@ -35,6 +35,6 @@ pub use oauth::{
 };
 pub use remote_server::{RemoteOptions, RemoteServer};
 pub use resource_tools::{ListResources, ReadResource, ServerIdentities};
-pub use server::{ConfiguredServer, InstalledFiles, ServerOptions};
+pub use server::{ApprovedIdentity, ConfiguredServer, InstalledFiles, ServerOptions};
 pub use server_tool::ServerTool;
 pub use tool_name::tool_name;

@@ -6,16 +6,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolgate_contract::{
-    BoxFuture, LaunchSpec, RootAccess, ServerChannel, ServerConnection, ServerListener, ServerLocation, StartDirectory,
-    Streams, ToolError, ToolServer, quoted,
+    BoxFuture, ErrorCode, LaunchSpec, RootAccess, ServerChannel, ServerConnection, ServerListener, ServerLocation,
+    StartDirectory, Streams, ToolError, ToolServer, quoted,
 };
 
-use crate::connection::{Connection, ProtocolChoice, ServerFacts};
+use crate::connection::{Connection, INSTALLED, ProtocolChoice, ServerFacts};
 
 /// Says what a program is started from: its package, and a hash of its files.
 pub type InstalledFiles = Arc<dyn Fn() -> Option<Value> + Send + Sync>;
+
+/// Says what a person approved that a server is.
+pub type ApprovedIdentity = Arc<dyn Fn() -> Result<Option<Value>, ToolError> + Send + Sync>;
 
 /// What configuration says of a server.
 #[derive(Clone)]
@@ -50,6 +53,8 @@ pub struct ServerOptions {
     pub may_sample: bool,
     /// What it is started from. A part of who it is, which a person approves.
     pub installed: InstalledFiles,
+    /// What a person approved that it is, its files among it; none if nobody has yet.
+    pub approved: ApprovedIdentity,
 }
 
 /// A server that is started as a program and spoken to over its standard streams.
@@ -90,6 +95,21 @@ impl ToolServer for ConfiguredServer {
             memory_together: Some(self.options.memory_bytes),
             ..LaunchSpec::program(program)
         })))
+    }
+
+    fn check_files(&self) -> Result<(), ToolError> {
+        let Some(approved) = (self.options.approved)()? else { return Ok(()) };
+        let (approved, now) = (approved.get(INSTALLED).cloned(), (self.options.installed)());
+        if approved == now {
+            return Ok(());
+        }
+        let name = &self.options.name;
+        let message = format!("The MCP server `{name}` wasn't started: its files aren't those that a person approved.");
+        Err(ToolError::new(ErrorCode::DefinitionChanged, message)
+            .with_hint(format!(
+                "Go on without it. A person sees the difference and decides with: toolgate mcp approve {name}"
+            ))
+            .with_details(json!({ "server": name, "approved": approved, "now": now })))
     }
 
     fn workspace_access(&self) -> RootAccess {

@@ -133,7 +133,6 @@ impl Gate {
     /// Changes the tools: calls that begin from now on find the changed ones.
     pub fn change_tools(&self, change: impl FnOnce(&mut Registry)) {
         self.tools.change(change);
-        self.lists.forget();
     }
 
     /// Hears when lists change because of other servers.

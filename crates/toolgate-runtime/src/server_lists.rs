@@ -42,11 +42,6 @@ impl ServerLists {
         self.changes.subscribe()
     }
 
-    /// Forgets what servers listed: what counts is approved anew.
-    pub(crate) fn forget(&self) {
-        self.listed.lock().clear();
-    }
-
     /// The names of the tools that their servers define differently now, or not at all.
     pub(crate) fn withheld(&self) -> BTreeSet<String> {
         withheld(self.registries.current(), &self.listed.lock())

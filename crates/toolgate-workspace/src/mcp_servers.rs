@@ -12,8 +12,9 @@ use serde_json::json;
 use toolgate_config::{McpServerConfig, SecretSource, ServerDirectory, ServerProtocol, Settings};
 use toolgate_contract::{Declaration, EffectBindings, Permission, ToolError, ToolServer, erase, sha256};
 use toolgate_gateway::{
-    ConfiguredServer, Definition, FindTools, InstalledFiles, ListResources, ProtocolChoice, ReadResource,
-    RemoteOptions, RemoteServer, ServerDefinitions, ServerIdentities, ServerOptions, ServerTool, TokenStore, UseTool,
+    ApprovedIdentity, ConfiguredServer, Definition, FindTools, InstalledFiles, ListResources, ProtocolChoice,
+    ReadResource, RemoteOptions, RemoteServer, ServerDefinitions, ServerIdentities, ServerOptions, ServerTool,
+    TokenStore, UseTool,
 };
 use toolgate_journal::PinStore;
 use toolgate_runtime::{Gate, Registry, ToolServers};
@@ -40,6 +41,8 @@ pub(crate) struct ApprovedTools {
     definitions: BTreeMap<String, ServerDefinitions>,
     /// The names of the tools that came of it.
     names: Vec<String>,
+    /// When the directory of approvals had last changed before it was read.
+    read_at: Option<SystemTime>,
 }
 
 /// Finds out whether a person approved something else meanwhile.
@@ -54,7 +57,7 @@ pub(crate) struct ApprovalWatch {
 impl ApprovalWatch {
     pub(crate) fn new(location: &WorkspaceLocation, warn: &WarningSink, approved: ApprovedTools) -> Self {
         let (location, warn) = (location.clone(), Arc::clone(warn));
-        let read_at = Mutex::new(changed_at(&location));
+        let read_at = Mutex::new(approved.read_at);
         Self { location, warn, approved: Mutex::new(approved), read_at }
     }
 
@@ -65,12 +68,12 @@ impl ApprovalWatch {
         if gate.settings().mcp_servers.is_empty() || *read_at == now {
             return Ok(false);
         }
-        *read_at = now;
         let mut approved = self.approved.lock();
         let servers = &gate.settings().mcp_servers;
         let mut definitions = approved_definitions(&self.location, servers)?;
         definitions.retain(|name, _| gate.has_server(name));
         if definitions == approved.definitions {
+            *read_at = now;
             return Ok(false);
         }
         let mut added = Ok(Vec::new());
@@ -78,7 +81,9 @@ impl ApprovalWatch {
             registry.remove(&approved.names);
             added = add_approved(servers, &definitions, registry, &self.warn);
         });
-        *approved = ApprovedTools { definitions, names: added? };
+        *approved = ApprovedTools { definitions, names: added?, read_at: now };
+        // What can't be read is read at the next look.
+        *read_at = now;
         Ok(true)
     }
 }
@@ -140,10 +145,11 @@ pub(crate) fn add_mcp_servers(
             Err(why) => (options.warn)(&format!("The MCP server `{name}` is left out. {why}")),
         }
     }
+    let read_at = changed_at(location);
     let mut definitions = approved_definitions(location, &settings.mcp_servers)?;
     definitions.retain(|name, _| servers.contains_key(name));
     let names = add_approved(&settings.mcp_servers, &definitions, registry, &options.warn)?;
-    Ok((servers, ApprovedTools { definitions, names }))
+    Ok((servers, ApprovedTools { definitions, names, read_at }))
 }
 
 /// Adds the tools that find and use those of servers, and read their resources.
@@ -301,7 +307,7 @@ fn server_options(
     }
     let program = config.command.first().map(Path::new).filter(|program| program.is_absolute());
     let installed = program.and_then(|program| Profile::installation_of(program, location.home.as_deref()));
-    let files = installed_files(location, config, &home);
+    let files = installed_files(location, config, &home, environment);
     Ok(ServerOptions {
         name: name.to_owned(),
         command: config.command.clone(),
@@ -317,18 +323,36 @@ fn server_options(
         idle_seconds: config.idle_seconds.unwrap_or(USUAL_IDLE_SECONDS),
         memory_bytes: config.memory_bytes.unwrap_or(USUAL_MEMORY_BYTES),
         installed: files,
+        approved: approved_identity(location, name, config),
         may_sample: config.sampling,
     })
 }
 
 /// Says what a server is started from, whenever it is started.
-fn installed_files(location: &WorkspaceLocation, config: &McpServerConfig, home: &Path) -> InstalledFiles {
+fn installed_files(
+    location: &WorkspaceLocation,
+    config: &McpServerConfig,
+    home: &Path,
+    environment: &BTreeMap<OsString, OsString>,
+) -> InstalledFiles {
     let directory = match config.directory {
         ServerDirectory::Home => home.to_owned(),
         ServerDirectory::Workspace => location.directory.clone(),
     };
     let command = config.command.clone();
-    Arc::new(move || server_files::describe(&command, &directory))
+    let search_path = environment.get(&OsString::from("PATH")).cloned();
+    Arc::new(move || server_files::describe(&command, &directory, search_path.as_deref()))
+}
+
+/// Says what a person approved that a server is, as the pin has it at that time.
+fn approved_identity(location: &WorkspaceLocation, name: &str, config: &McpServerConfig) -> ApprovedIdentity {
+    let (location, pin) = (location.clone(), pin_name(name, config));
+    Arc::new(move || {
+        let pins = location.mcp_pins().map_err(ToolError::from)?;
+        let definitions =
+            pins.load::<ServerDefinitions>(&pin).map_err(WorkspaceError::from).map_err(ToolError::from)?;
+        Ok(definitions.and_then(|definitions| definitions.about))
+    })
 }
 
 #[allow(clippy::disallowed_methods, reason = "a directory of the user's own, not in a workspace")]

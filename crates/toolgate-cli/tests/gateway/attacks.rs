@@ -418,6 +418,7 @@ fn g29_a_package_that_changes_under_its_name_and_version_waits_for_a_person() {
         world.put(&path, text);
         let changed = add();
         assert_eq!(changed["error"]["code"], "definition_changed", "{}: {changed}", path.display());
+        assert!(changed["error"]["message"].as_str().unwrap().contains("wasn't started"), "{changed}");
         assert_eq!(recorded_end(&world, "trial__add"), "definition_changed");
         let asked = approve(&world, &[]).json();
         let change = &asked["changes"][0];

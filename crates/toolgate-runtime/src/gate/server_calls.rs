@@ -28,6 +28,15 @@ const USUAL_PORT: u16 = 443;
 /// An MCP server that runs.
 type McpServer = RunningServer<dyn ServerConnection>;
 
+/// What has to be known of a server's files before it is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FilesCheck {
+    /// They are those that a person approved.
+    Approved,
+    /// Nothing: a person looks at what it says, to approve it.
+    ByPerson,
+}
+
 /// Calls servers' tools for one call of ours.
 pub(super) struct ServerCalls {
     pub(super) known: Arc<ToolServers>,
@@ -48,7 +57,7 @@ pub(super) struct ServerOutcome {
 impl ServerCalls {
     /// What a server says of itself.
     pub(super) async fn describe(&self, server: &str) -> Result<ServerDescription, ToolError> {
-        self.start(server).await?.connection.describe().await
+        self.start(server, FilesCheck::ByPerson).await?.connection.describe().await
     }
 
     /// Calls a tool. Whatever the server changed until then is settled, also if the call is cancelled.
@@ -99,7 +108,7 @@ impl ServerCalls {
     /// The running server of this name. One that was launched before something was hidden, or before a hidden file was replaced,
     /// would see it, so it is started again.
     async fn start_fresh(&self, name: &str) -> Result<Arc<McpServer>, ToolError> {
-        let running = self.start(name).await?;
+        let running = self.start(name, FilesCheck::Approved).await?;
         if running.spec.is_none() {
             return Ok(running);
         }
@@ -108,20 +117,23 @@ impl ServerCalls {
             return Ok(running);
         }
         self.running.stop(name).await;
-        self.start(name).await
+        self.start(name, FilesCheck::Approved).await
     }
 
     /// The running server of this name.
-    async fn start(&self, name: &str) -> Result<Arc<McpServer>, ToolError> {
+    async fn start(&self, name: &str, files: FilesCheck) -> Result<Arc<McpServer>, ToolError> {
         let server = self.known.get(name).ok_or_else(|| {
             let message = format!("No MCP server named `{name}` is configured.");
             ToolError::new(ErrorCode::NotFound, message).with_hint("`toolgate mcp list` shows those there are.")
         })?;
         let idle = Duration::from_secs(server.idle_seconds());
-        self.running.running(name, idle, self.launch(server.as_ref())).await
+        self.running.running(name, idle, self.launch(server.as_ref(), files)).await
     }
 
-    async fn launch(&self, server: &dyn ToolServer) -> Result<McpServer, ToolError> {
+    async fn launch(&self, server: &dyn ToolServer, files: FilesCheck) -> Result<McpServer, ToolError> {
+        if files == FilesCheck::Approved {
+            server.check_files()?;
+        }
         match server.location()? {
             ServerLocation::Program(spec) => self.launch_program(server, *spec).await,
             ServerLocation::Remote(host, port) => {
