@@ -225,13 +225,22 @@ impl ArgumentParser<'_> {
             return false;
         }
         match value.certainty {
-            // Should this version of the program take no value here, the next word is an option.
-            Certainty::Literal => value.text.len() > 2 && value.text.starts_with("--"),
+            // Should this version of the program take no value here, the next word is an option. `git archive` looks for
+            // `-o` before it knows which options have a value.
+            Certainty::Literal if value.text.starts_with("--") => value.text.len() > 2,
+            Certainty::Literal => self.begins_as_risky_option(&value.text),
             // Where options have one dash and no attached value, a pattern such as `*.rs` matches none.
             Certainty::Pattern if self.form.long => self.options.matches_any(&value.text),
             Certainty::Pattern => value.text.starts_with(['*', '?', '[', '-']),
             Certainty::Names | Certainty::Unclear => value.splits || !begins_plainly(&value.text),
         }
+    }
+
+    /// `-o`, `-oFILE`, or `-name` where names have one dash, if that option does more than read.
+    fn begins_as_risky_option(&self, word: &str) -> bool {
+        let is_risky = |name: &str| self.options.role(name).is_some_and(FlagRole::is_risky);
+        let short = word.char_indices().nth(2).map_or(word, |(end, _)| &word[..end]);
+        word.starts_with('-') && (is_risky(word) || is_risky(short))
     }
 
     /// A flag whose value is an entire command: up to `;` or `+` where flags have one dash, otherwise all remaining
