@@ -107,7 +107,7 @@ impl Subagents {
         let members = self.members();
         members.get(id).map(read).ok_or_else(|| {
             ToolError::new(ErrorCode::NotFound, format!("You have started no agent `{id}`."))
-                .with_hint("Use `agents` with `list` to see the agents that you have started.")
+                .with_hint("Use the action `list` to see the agents that you have started.")
         })
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use toolgate_contract::{ErrorCode, Event, Reply, Right, ToolError};
 
 use crate::memory::DialectMemory;
+use crate::nearest::meant_name;
 use crate::parameter::{ArgumentError, Arguments, Parameter, schema};
 
 /// The same abilities in the words of one client.
@@ -49,6 +50,16 @@ impl ServerNames {
     pub const NATIVE: Self = Self { prefix: "", separator: "__" };
     /// As several clients call them.
     pub const MCP: Self = Self { prefix: "mcp__", separator: "__" };
+
+    /// What a name in this form can be natively. Where the separator can be part of a name, only the tools themselves say where the
+    /// server's name ends.
+    pub(crate) fn native_names(self, tool: &str) -> impl Iterator<Item = String> {
+        let short = tool.strip_prefix(self.prefix).into_iter();
+        let ends = short.flat_map(move |short| short.match_indices(self.separator).map(move |(at, _)| (short, at)));
+        ends.map(move |(short, at)| {
+            format!("{}{}{}", &short[..at], Self::NATIVE.separator, &short[at + self.separator.len()..])
+        })
+    }
 }
 
 /// How the results of a dialect are written.
@@ -256,7 +267,7 @@ pub struct FailedCall<'a> {
     /// The native reply; none if no native call could be made.
     pub reply: Option<&'a Reply>,
     /// The names of the dialect's tools.
-    pub known: Vec<&'static str>,
+    pub known: &'a [&'static str],
     /// The session's memory.
     pub memory: &'a DialectMemory,
 }
@@ -397,14 +408,20 @@ impl Dialect {
             }
             Some(error) => {
                 let asked = AskedCall { id: &reply.tool_call_id, tool: tool.name, args: &entered.arguments() };
-                self.say_failure(&asked, &EnterFault::Refused(error.clone()), Some(reply), memory)
+                let error = self.with_own_names(tool.name, entered.native.tool, error);
+                self.say_failure(&asked, &EnterFault::Refused(error), Some(reply), memory)
             }
         }
     }
 
     /// Says that no native call could be made, or that none followed.
     pub fn fail(&self, asked: &AskedCall<'_>, fault: &EnterFault, memory: &DialectMemory) -> ShownResult {
-        self.say_failure(asked, fault, None, memory)
+        let native = self.tool(asked.tool).map_or(asked.tool, |tool| tool.native);
+        let fault = match fault {
+            EnterFault::Refused(error) => EnterFault::Refused(self.with_own_names(asked.tool, native, error)),
+            other => other.clone(),
+        };
+        self.say_failure(asked, &fault, None, memory)
     }
 
     /// The native hint of an error is always said too, so that the model reads both what it knows and what to do next.
@@ -416,14 +433,16 @@ impl Dialect {
         memory: &DialectMemory,
     ) -> ShownResult {
         let AskedCall { id, tool, args } = *asked;
-        let known = self.tools.iter().map(|tool| tool.name).collect();
-        let fault = &match fault {
-            EnterFault::Refused(error) => EnterFault::Refused(self.with_own_names(tool, error)),
-            other => other.clone(),
-        };
-        let mut shown = (self.failure)(&FailedCall { id, tool, args, fault, reply, known, memory });
+        let known: Vec<&str> = self.tools.iter().map(|tool| tool.name).collect();
+        let mut shown = (self.failure)(&FailedCall { id, tool, args, fault, reply, known: &known, memory });
         if let (ResultFormat::Text, EnterFault::Refused(ToolError { hint: Some(hint), .. })) = (self.format, fault) {
             shown.text += &format!("\n{hint}");
+        }
+        let is_text = self.format == ResultFormat::Text;
+        let meant = meant_name(tool, &known).filter(|_| is_text && matches!(fault, EnterFault::UnknownTool));
+        // Some clients name tools that are near themselves.
+        if let Some(meant) = meant.filter(|name| !shown.text.contains(name)) {
+            shown.text += &format!("\nDid you mean `{meant}`?");
         }
         shown
     }

@@ -118,7 +118,8 @@ impl DialectSet {
         if let Some(known) = self.owner(tool) {
             return Some(known);
         }
-        let is_nobodys = EVERYWHERE.contains(&tool) || self.server_tool(tool, is_tool).is_some();
+        let is_servers = || self.server_tool(tool, is_tool).is_some_and(|native| is_tool(&native));
+        let is_nobodys = EVERYWHERE.contains(&tool) || is_servers();
         (!is_nobodys && !self.has_native && !self.dialects.is_empty()).then_some(0)
     }
 
@@ -137,16 +138,19 @@ impl DialectSet {
     /// The native name of a tool of an MCP server, if this can be one: written as clients write it, or natively. `server/tool` is
     /// the same as `server__tool`.
     pub fn server_tool(&self, tool: &str, is_tool: IsTool<'_>) -> Option<String> {
-        let ServerNames { prefix, separator } = self.server_names();
+        if EVERYWHERE.contains(&tool) || self.owner(tool).is_some() {
+            return None;
+        }
         let native = ServerNames::NATIVE.separator;
-        // Where the client's separator can be part of a name, only the tools themselves say where the server's name ends.
-        let short = tool.strip_prefix(prefix).filter(|_| separator != native && self.owner(tool).is_none());
-        let ends = short.into_iter().flat_map(|short| short.match_indices(separator).map(move |(at, _)| (short, at)));
-        let mut split = ends.map(|(short, at)| format!("{}{native}{}", &short[..at], &short[at + separator.len()..]));
-        if let Some(known) = split.find(|name| is_tool(name)) {
+        if self.has_native && is_tool(tool) {
+            return tool.contains(native).then(|| tool.to_owned());
+        }
+        let schemes = || self.dialects.iter().map(|dialect| dialect.server_names);
+        if let Some(known) = schemes().flat_map(|scheme| scheme.native_names(tool)).find(|name| is_tool(name)) {
             return Some(known);
         }
-        let plain = tool.strip_prefix(prefix).filter(|_| separator == native).unwrap_or(tool);
+        let prefixed = schemes().filter(|scheme| scheme.separator == native);
+        let plain = prefixed.filter_map(|scheme| tool.strip_prefix(scheme.prefix)).next().unwrap_or(tool);
         let plain = match plain.split_once('/') {
             Some((server, tool)) if !plain.contains(native) => format!("{server}{native}{tool}"),
             _ => plain.to_owned(),
@@ -172,26 +176,21 @@ impl DialectSet {
         let offered: Vec<&Declaration> = offered.collect();
         let mapped = self.dialects.iter().flat_map(|dialect| dialect.declarations(offered.iter().copied()));
         let mut declared: Vec<Declaration> = mapped.collect();
-        for tool in offered {
-            if let Some(mut unmapped) = self.unmapped(tool) {
-                // Two servers' tools can have one name in a client's form. The second keeps its native one.
-                if declared.iter().any(|other| other.name == unmapped.name) {
-                    unmapped.name.clone_from(&tool.name);
-                }
-                declared.push(unmapped);
-            }
-        }
+        let is_tool = |name: &str| offered.iter().any(|tool| tool.name == name);
+        declared.extend(offered.iter().filter_map(|tool| self.unmapped(tool, &is_tool)));
         declared
     }
 
     /// A tool that no dialect maps, as it is offered all the same: every tool beside the native ones, those with native names
-    /// everywhere, and tools of MCP servers.
-    fn unmapped(&self, tool: &Declaration) -> Option<Declaration> {
+    /// everywhere, and tools of MCP servers. One of a server keeps its native name where the client's form of it means another tool.
+    fn unmapped(&self, tool: &Declaration, is_tool: IsTool<'_>) -> Option<Declaration> {
         let of_server = tool.name.split_once(ServerNames::NATIVE.separator);
         match of_server.filter(|_| tool.required_permissions.contains(&Permission::McpCall)) {
             Some((server, name)) => {
                 let ServerNames { prefix, separator } = self.server_names();
-                Some(Declaration { name: format!("{prefix}{server}{separator}{name}"), ..tool.clone() })
+                let short = format!("{prefix}{server}{separator}{name}");
+                let is_its_own = self.server_tool(&short, is_tool).as_deref() == Some(tool.name.as_str());
+                Some(Declaration { name: if is_its_own { short } else { tool.name.clone() }, ..tool.clone() })
             }
             None => {
                 let is_mapped =
@@ -249,6 +248,7 @@ mod tests {
         assert_eq!(speaker("claude,native", "unknown"), None, "the gate says that it doesn't know it");
         assert_eq!((speaker("native", "read"), speaker("claude", "artifact")), (None, None));
         assert_eq!(speaker("claude", "mcp__time__now"), None, "a server's tool is nobody's own");
+        assert_eq!(speaker("claude", "mcp__time__then"), Some(0), "a server has no such tool");
         assert_eq!((speaker("gemini", "mcp_time_now"), speaker("gemini", "mcp_time_then")), (None, Some(0)));
         assert_eq!((speaker("opencode", "time_now"), speaker("opencode", "apply_patch")), (None, Some(0)));
         assert_eq!(speaker("gemini", "tools_find"), None, "many servers' tools are found in every dialect");
@@ -256,7 +256,11 @@ mod tests {
 
     #[test]
     fn tools_of_servers_have_the_clients_names() {
-        let is_tool = |name: &str| ["time__now", "my_time__now", "time__right_now", "apply__patch"].contains(&name);
+        let is_tool = |name: &str| {
+            let of_servers =
+                ["time__now", "my_time__now", "time__right_now", "apply__patch", "tools__find", "lsp__symbols"];
+            of_servers.contains(&name) || name == "lsp_symbols"
+        };
         let native = |names: &str, tool: &str| names.parse::<DialectSet>().unwrap().server_tool(tool, &is_tool);
         for (dialect, tool, expected) in [
             ("claude", "mcp__time__now", "time__now"),
@@ -270,6 +274,7 @@ mod tests {
             ("opencode", "my_time_now", "my_time__now"),
             ("opencode", "apply__patch", "apply__patch"),
             ("claude,native", "time__now", "time__now"),
+            ("claude,native", "mcp__time__now", "time__now"),
         ] {
             assert_eq!(native(dialect, tool).as_deref(), Some(expected), "{dialect} {tool}");
         }
@@ -279,6 +284,8 @@ mod tests {
             ("gemini", "mcp_time_later"),
             ("gemini", "time_now"),
             ("opencode", "apply_patch"),
+            ("opencode", "tools_find"),
+            ("opencode,native", "lsp_symbols"),
         ] {
             assert_eq!(native(dialect, tool), None, "{dialect} {tool}");
         }

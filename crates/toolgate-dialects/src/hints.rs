@@ -10,26 +10,34 @@ const BEFORE_TOOLS: [&str; 7] = ["use", "with", "tool", "call", "through", "by",
 const BETWEEN_TOOLS: [&str; 2] = ["and", "or"];
 
 /// Errors whose messages name the tool itself, and nothing that a model or a file has named.
-const OF_TOOLS: [ErrorCode; 4] =
-    [ErrorCode::Timeout, ErrorCode::Cancelled, ErrorCode::ToolNotAllowed, ErrorCode::UnknownTool];
+const OF_TOOLS: [ErrorCode; 7] = [
+    ErrorCode::Timeout,
+    ErrorCode::Cancelled,
+    ErrorCode::ToolNotAllowed,
+    ErrorCode::UnknownTool,
+    ErrorCode::SandboxUnavailable,
+    ErrorCode::ApprovalRequired,
+    ErrorCode::ApprovalDenied,
+];
 
 /// What the list of all native tools begins with, which is the hint where one of them isn't there.
 const NATIVE_TOOLS: &str = "The tools here are: ";
 
 impl Dialect {
-    /// The error of a call of a tool, with a hint that names this dialect's tools.
-    pub(crate) fn with_own_names(&self, tool: &str, error: &ToolError) -> ToolError {
-        let hint = error.hint.as_ref().map(|hint| match hint.starts_with(NATIVE_TOOLS) {
-            true => {
-                let others: Vec<&str> =
-                    self.tools.iter().map(|other| other.name).filter(|name| *name != tool).collect();
-                format!("{NATIVE_TOOLS}{}.", others.join(", "))
+    /// The error of a call of a tool that a native one did, with a hint that names this dialect's tools.
+    pub(crate) fn with_own_names(&self, tool: &str, native: &str, error: &ToolError) -> ToolError {
+        let hint = error.hint.as_ref().map(|hint| match hint.strip_prefix(NATIVE_TOOLS) {
+            Some(natives) => {
+                let natives: Vec<&str> = natives.trim_end_matches('.').split(", ").collect();
+                let there = self.tools.iter().filter(|other| natives.contains(&other.native));
+                format!("{NATIVE_TOOLS}{}.", there.map(|other| other.name).collect::<Vec<_>>().join(", "))
             }
-            false => self.own_words(hint),
+            None => self.own_words(hint),
         });
-        let message = match self.tool(tool).filter(|_| OF_TOOLS.contains(&error.code)) {
-            Some(called) => error.message.replace(&format!("`{}`", called.native), &format!("`{tool}`")),
-            None => error.message.clone(),
+        let message = match OF_TOOLS.contains(&error.code) {
+            // Words of a person or of a file may follow; the tool is named first.
+            true => error.message.replacen(&format!("`{native}`"), &format!("`{tool}`"), 1),
+            false => error.message.clone(),
         };
         ToolError { hint, message, ..error.clone() }
     }
@@ -98,10 +106,18 @@ mod tests {
     #[test]
     fn a_message_about_the_tool_itself_names_it_too() {
         let said = |code, message: &str| {
-            dialect("claude").unwrap().with_own_names("Bash", &ToolError::new(code, message)).message
+            dialect("claude").unwrap().with_own_names("Bash", "shell", &ToolError::new(code, message)).message
         };
         assert_eq!(said(ErrorCode::Timeout, "`shell` was stopped after 2s."), "`Bash` was stopped after 2s.");
         assert_eq!(said(ErrorCode::NotFound, "`shell` doesn't exist."), "`shell` doesn't exist.", "a file");
+    }
+
+    #[test]
+    fn a_list_of_all_tools_has_those_whose_native_tool_is_there() {
+        let error = ToolError::new(ErrorCode::UnknownTool, "").with_hint("The tools here are: grep, read, shell.");
+        let said = dialect("gemini").unwrap().with_own_names("write_file", "write", &error);
+        let expected = "The tools here are: read_file, grep_search, run_shell_command.";
+        assert_eq!(said.hint.as_deref(), Some(expected));
     }
 
     #[test]
@@ -112,6 +128,7 @@ mod tests {
             "Say in `path` where to look.",
             "An odd ` sign, then `read",
             "Files like `grep` are there, and `edit` too.",
+            "Say the action `list` to see them.",
         ] {
             assert_eq!(said("claude", hint), hint);
         }

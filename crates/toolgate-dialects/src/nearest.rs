@@ -3,9 +3,20 @@
 /// The known names that are most like an unknown one, the nearest first.
 pub(crate) fn nearest_names<'a>(unknown: &str, known: &[&'a str], most: usize) -> Vec<&'a str> {
     let mut names: Vec<&str> = known.to_vec();
-    names.sort_by_cached_key(|name| strsim::damerau_levenshtein(&unknown.to_lowercase(), &name.to_lowercase()));
+    names.sort_by_cached_key(|name| distance(unknown, name));
     names.truncate(most);
     names
+}
+
+/// The known name that was probably meant: of three letters, at most one is wrong.
+pub(crate) fn meant_name<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
+    let nearest = *nearest_names(unknown, known, 1).first()?;
+    (distance(unknown, nearest) <= unknown.chars().count() / 3).then_some(nearest)
+}
+
+/// How many letters are wrong; their case matters least.
+fn distance(one: &str, other: &str) -> usize {
+    strsim::damerau_levenshtein(&one.to_lowercase(), &other.to_lowercase())
 }
 
 #[cfg(test)]
@@ -17,5 +28,6 @@ mod tests {
         let known = ["write_file", "read_file", "glob"];
         assert_eq!(nearest_names("Read_File", &known, 2), ["read_file", "write_file"]);
         assert_eq!(nearest_names("globb", &known, 1), ["glob"]);
+        assert_eq!((meant_name("GLOB", &known), meant_name("blog", &known)), (Some("glob"), None));
     }
 }

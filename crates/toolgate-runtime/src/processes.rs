@@ -67,9 +67,7 @@ impl ProcessRegistry {
                     counted(most, "process")
                 ),
             )
-            .with_hint(
-                "Stop one that is no longer needed: `process` with `action` `list` shows them, `stop` ends one.",
-            )),
+            .with_hint(format!("Stop one that is no longer needed. {}", self.said_running()))),
         }
     }
 
@@ -92,8 +90,19 @@ impl ProcessRegistry {
         found.ok_or_else(|| {
             let shown: String = process.chars().filter(|character| !character.is_control()).take(64).collect();
             ToolError::new(ErrorCode::NotFound, format!("This session has no process `{shown}`."))
-                .with_hint("`process` with `action` `list` shows those it has.")
+                .with_hint(self.said_running())
         })
+    }
+
+    /// The processes that run, in a sentence.
+    fn said_running(&self) -> String {
+        let entries = self.entries();
+        let running = entries.iter().filter(|entry| !entry.has_ended());
+        let named: Vec<String> = running.map(|entry| format!("`{}`", entry.facts().id)).collect();
+        match named.is_empty() {
+            true => "No process is running.".to_owned(),
+            false => format!("Running are {}.", named.join(", ")),
+        }
     }
 
     /// All processes, oldest first.

@@ -173,7 +173,7 @@ impl MemoryEntries {
     fn find(&self, id: &str) -> Result<usize, ToolError> {
         self.entries.iter().position(|entry| entry.id == id).ok_or_else(|| {
             ToolError::new(ErrorCode::NotFound, format!("There is no memory `{id}`."))
-                .with_hint("Use `search` to see the existing ids.")
+                .with_hint("Use the action `search` to see the existing ids.")
         })
     }
 }

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use toolgate_contract::{Call, CancellationToken, Decision, Reply, ToolError, schemars};
+use toolgate_contract::{Call, CancellationToken, Decision, Reply, TOOLS_USE, ToolError, schemars};
 use toolgate_dialects::{AskedCall, DialectSet, DialectState, NativeCall, ShownResult, step_id};
 use toolgate_runtime::{Gate, Session};
 
@@ -114,10 +114,16 @@ impl DialectSession {
         }
     }
 
-    /// A native call; a tool of an MCP server may have a client's name for it.
+    /// A native call; a tool of an MCP server may have a client's name for it, as the tool to call or as the one to use.
     fn native(&self, mut call: Call, gate: &Gate) -> Call {
         if let Some(name) = self.server_tool(&call.name, gate) {
             call.name = name;
+        }
+        if call.name == TOOLS_USE
+            && let Some(used) = call.args.get_mut("tool")
+            && let Some(name) = used.as_str().and_then(|name| self.server_tool(name, gate))
+        {
+            *used = name.into();
         }
         call
     }

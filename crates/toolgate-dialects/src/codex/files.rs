@@ -99,10 +99,11 @@ fn by_indentation(args: &Arguments) -> bool {
 pub(super) fn leave_read(returned: &mut Returned<'_>) -> ShownResult {
     if by_indentation(returned.args) {
         return match indented_block::block(returned) {
-            Ok(lines) => {
+            Ok(block) => {
                 let line =
                     |(number, text): &(usize, &str)| format!("L{number}: {}", shortened(text, LINE.most_characters));
-                ShownResult::ok(lines.iter().map(line).collect::<Vec<_>>().join("\n"))
+                let shown = block.lines.iter().map(line).collect::<Vec<_>>().join("\n");
+                ShownResult::ok(shown + &block.next.map(goes_on).unwrap_or_default())
             }
             Err(fault) => ShownResult::error(fault),
         };
@@ -117,9 +118,14 @@ pub(super) fn leave_read(returned: &mut Returned<'_>) -> ShownResult {
     let mut shown = numbered(content, first, &LINE);
     // A page holds so many bytes, which may be fewer lines than were asked for.
     if returned.is("has_more") && last - first + 1 < returned.args.integer("limit").unwrap_or(i64::MAX) {
-        shown += &format!("\n(The file goes on: read on with offset {}.)", last + 1);
+        shown += &goes_on(usize::try_from(last + 1).unwrap_or_default());
     }
     ShownResult::ok(shown)
+}
+
+/// What follows lines that a page was too small for.
+fn goes_on(next: usize) -> String {
+    format!("\n(The file goes on: read on with offset {next}.)")
 }
 
 pub(super) fn enter_list(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {

@@ -80,14 +80,27 @@ fn nearer(answered: &Answered<'_>) -> Result<Option<NativeCall>, EnterFault> {
     Ok(is_cut.then(|| request.around(&path, FEW_AROUND)))
 }
 
-/// The lines of the block with their numbers, or why there is none.
-pub(super) fn block<'a>(returned: &'a Returned<'_>) -> Result<Vec<(usize, &'a str)>, &'static str> {
+/// A block as it is shown.
+pub(super) struct ShownBlock<'a> {
+    /// Its lines with their numbers.
+    pub(super) lines: Vec<(usize, &'a str)>,
+    /// The line to read on from, if the page ended before the block did.
+    pub(super) next: Option<usize>,
+}
+
+/// The block, or why there is none.
+pub(super) fn block<'a>(returned: &'a Returned<'_>) -> Result<ShownBlock<'a>, &'static str> {
     let Ok(request) = BlockRequest::read(returned.args) else { return Err("the arguments don't fit") };
     let first = usize::try_from(returned.number("start_line")).unwrap_or(1).max(1);
     let lines: Vec<&str> = returned.text("content").lines().collect();
     let anchor = request.anchor.checked_sub(first).filter(|anchor| *anchor < lines.len());
-    let anchor = anchor.ok_or("anchor_line exceeds file length")?;
+    let anchor = anchor.ok_or(match returned.is("has_more") {
+        true => "the lines before anchor_line are too long to look at; read it with offset instead",
+        false => "anchor_line exceeds file length",
+    })?;
     let taken = Block::around(&lines, anchor, &request).grow();
+    let is_cut = returned.is("has_more") && taken.end == lines.len() && taken.len() < request.lines;
+    let next = is_cut.then_some(first + taken.end);
     let mut numbered: VecDeque<(usize, &str)> = taken.map(|index| (first + index, lines[index])).collect();
     let is_blank = |line: Option<&(usize, &str)>| line.is_some_and(|(_, text)| text.trim().is_empty());
     while is_blank(numbered.front()) {
@@ -96,7 +109,7 @@ pub(super) fn block<'a>(returned: &'a Returned<'_>) -> Result<Vec<(usize, &'a st
     while is_blank(numbered.back()) {
         numbered.pop_back();
     }
-    Ok(numbered.into())
+    Ok(ShownBlock { lines: numbered.into(), next })
 }
 
 /// A block while it grows.
@@ -119,7 +132,7 @@ impl<'a> Block<'a> {
         let indents = indents(lines);
         let least = match request.levels {
             0 => 0,
-            levels => indents[anchor].saturating_sub(levels * TAB_WIDTH),
+            levels => indents[anchor].saturating_sub(levels.saturating_mul(TAB_WIDTH)),
         };
         Self {
             lines,

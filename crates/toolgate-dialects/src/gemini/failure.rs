@@ -11,7 +11,7 @@ pub(super) fn failure(failed: &FailedCall<'_>) -> ShownResult {
     ShownResult::error(match failed.fault {
         EnterFault::UnknownTool => {
             let near: Vec<String> =
-                nearest_names(failed.tool, &failed.known, 3).iter().map(|name| format!("\"{name}\"")).collect();
+                nearest_names(failed.tool, failed.known, 3).iter().map(|name| format!("\"{name}\"")).collect();
             format!("Tool \"{}\" not found. Did you mean one of: {}?", failed.tool, near.join(", "))
         }
         EnterFault::Arguments(faults) => faults.iter().map(fault).collect::<Vec<_>>().join("; "),

@@ -41,7 +41,7 @@ impl CallHands {
                 let (hidden, place) = (files.shown(hidden), files.shown(place));
                 let message = format!("A search through `{place}` would show `{hidden}`, which is hidden from tools.");
                 Err(ToolError::new(ErrorCode::SensitivePath, message).with_hint(
-                    "Search a directory or file without hidden ones, or search with `grep` in the shell, where they are \
+                    "Search a directory or file without hidden ones, or run `grep` in the shell, where they are \
                      replaced by decoys.",
                 ))
             }
