@@ -7,7 +7,7 @@ use toolgate_contract::{Choice, Person, Question, QuestionOutcome};
 use crate::foreign_text::cleaned;
 
 /// Fields of one form.
-const MOST_FIELDS: usize = 8;
+const MOST_FIELDS: usize = 16;
 
 /// Choices of one field.
 const MOST_CHOICES: usize = 20;
@@ -45,12 +45,15 @@ async fn ask_form(server: &str, params: &Value, person: &dyn Person) -> Result<V
     let message = cleaned(params["message"].as_str().unwrap_or_default());
     let schema = &params["requestedSchema"];
     let fields = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
-    let is_secret = |(name, field): (&String, &Value)| asks_for_secret(name, field);
-    if fields.len() > MOST_FIELDS || names_secret(&message) || fields.iter().any(is_secret) {
-        return Err(NotAnswered::Declined);
-    }
     let required =
         |name: &String| schema["required"].as_array().is_some_and(|names| names.iter().any(|known| known == name));
+    // A form that can do without what looks like a secret is asked for the rest.
+    let (secret, fields): (Map<String, Value>, Map<String, Value>) =
+        fields.into_iter().partition(|(name, field)| asks_for_secret(name, field));
+    let needs_secret = secret.keys().any(required) || (fields.is_empty() && !secret.is_empty());
+    if fields.len() > MOST_FIELDS || names_secret(&message) || needs_secret {
+        return Err(NotAnswered::Declined);
+    }
     let mut content = Map::new();
     if fields.is_empty() {
         let agree = ["Yes", "No"].map(choice).to_vec();
@@ -63,9 +66,10 @@ async fn ask_form(server: &str, params: &Value, person: &dyn Person) -> Result<V
     for (name, field) in &fields {
         let title = cleaned(field.get("title").and_then(Value::as_str).unwrap_or(name));
         let about = field.get("description").and_then(Value::as_str).map(|text| format!(" ({})", cleaned(text)));
-        let words = from_server(server, &format!("{message}\n{title}{}", about.unwrap_or_default()));
+        let several = if is_list(field) { " Several are named with commas between them." } else { "" };
+        let words = from_server(server, &format!("{message}\n{title}{}{several}", about.unwrap_or_default()));
         let mut choices = choices_of(field);
-        let free_text = choices.is_empty();
+        let free_text = choices.is_empty() || is_list(field);
         choices.extend((!required(name)).then(|| choice(LEAVE_OUT)));
         let given = ask(person, &Question { question: words, choices, free_text }).await?;
         if given != LEAVE_OUT {
@@ -113,27 +117,48 @@ fn choice(label: &str) -> Choice {
     Choice { label: label.to_owned(), description: None }
 }
 
-/// The values that a field offers.
+/// Whether a field takes several of its choices.
+fn is_list(field: &Value) -> bool {
+    field.get("type").and_then(Value::as_str) == Some("array")
+}
+
+/// The values that a field offers, each with its title where it has one.
 fn choices_of(field: &Value) -> Vec<Choice> {
-    let listed = field.get("enum").and_then(Value::as_array).cloned();
-    let titled = || -> Option<Vec<Value>> {
-        Some(field.get("oneOf")?.as_array()?.iter().filter_map(|one| one.get("const").cloned()).collect())
-    };
-    let values = match field.get("type").and_then(Value::as_str) {
-        Some("boolean") => vec![json!("true"), json!("false")],
-        _ => listed.or_else(titled).unwrap_or_default(),
-    };
-    values.iter().filter_map(Value::as_str).take(MOST_CHOICES).map(|value| choice(&cleaned(value))).collect()
+    if field.get("type").and_then(Value::as_str) == Some("boolean") {
+        return ["true", "false"].map(choice).to_vec();
+    }
+    let of = if is_list(field) { &field["items"] } else { field };
+    let list = |name: &str| of.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let titles = list("enumNames").iter().map(Some).chain(std::iter::repeat(None));
+    let plain = list("enum").iter().zip(titles);
+    let titled = list("oneOf").iter().chain(list("anyOf")).map(|one| (&one["const"], one.get("title")));
+    let offered = plain.chain(titled).filter_map(|(value, title)| {
+        let description = title.and_then(Value::as_str).map(cleaned);
+        Some(Choice { label: cleaned(value.as_str()?), description })
+    });
+    offered.take(MOST_CHOICES).collect()
 }
 
 /// An answer as the type that the field wants.
 fn typed(field: &Value, given: &str) -> Option<Value> {
     match field.get("type").and_then(Value::as_str) {
+        Some("array") => several(field, given),
         Some("boolean") => given.parse::<bool>().ok().map(Value::from),
         Some("integer") => given.parse::<i64>().ok().map(Value::from),
         Some("number") => given.parse::<f64>().ok().map(Value::from),
         _ => Some(given.into()),
     }
+}
+
+/// The choices that an answer names; none if it names something else.
+fn several(field: &Value, given: &str) -> Option<Value> {
+    let offered: Vec<String> = choices_of(field).into_iter().map(|choice| choice.label).collect();
+    // A choice may have a comma itself.
+    let named: Vec<&str> = match offered.iter().any(|choice| choice == given) {
+        true => vec![given],
+        false => given.split(',').map(str::trim).filter(|name| !name.is_empty()).collect(),
+    };
+    named.iter().all(|name| offered.iter().any(|choice| choice == name)).then(|| json!(named))
 }
 
 /// Whether a field asks for something that a person must not give to a server's form.
@@ -194,6 +219,23 @@ mod tests {
         let (answer, questions) = asked(form, &["Ada", "36", "blue", LEAVE_OUT]);
         assert_eq!(answer, json!({ "action": "accept", "content": { "name": "Ada", "age": 36, "colour": "blue" } }));
         assert_eq!(questions[0], "The MCP server `trial` asks: About you\nname");
+    }
+
+    #[test]
+    fn several_choices_titles_and_a_secret_that_can_be_left_out() {
+        let fish = json!([{ "const": "f1", "title": "Tuna" }, { "const": "f2", "title": "Salmon" }]);
+        let form = json!({ "message": "m", "requestedSchema": { "type": "object", "required": ["a"], "properties": {
+            "a": { "type": "array", "items": { "type": "string", "enum": ["x", "y", "z"] } },
+            "b": { "type": "array", "items": { "anyOf": fish } },
+            "c": { "type": "integer", "description": "a number, but not your PIN" },
+        } } });
+        let (answer, questions) = asked(form.clone(), &["x, z", "f2"]);
+        assert_eq!(answer, json!({ "action": "accept", "content": { "a": ["x", "z"], "b": ["f2"] } }));
+        assert_eq!(questions.len(), 2, "what looks like a secret isn't asked for: {questions:?}");
+        assert_eq!(asked(form, &["x, w"]).0, json!({ "action": "decline" }), "only what is offered");
+        let pets = json!({ "type": "string", "enum": ["p1", "p2"], "enumNames": ["Cat", "Dog"] });
+        let shown: Vec<String> = choices_of(&pets).into_iter().filter_map(|choice| choice.description).collect();
+        assert_eq!(shown, ["Cat", "Dog"]);
     }
 
     #[test]
