@@ -8,6 +8,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use toolgate_contract::RefusedRequest;
 
 use crate::console_options::ConsoleOptions;
 use crate::http_session::Caller;
@@ -133,7 +134,11 @@ pub(crate) async fn authenticate(State(state): State<Arc<ServerState>>, mut requ
                 request.extensions_mut().insert(caller.principal());
                 request.extensions_mut().insert(caller);
             }
+            let from = request.extensions().get::<Peer>().map(|peer| peer.0.ip().to_string());
             let mut response = next.run(request).await;
+            if let Some(refusal) = response.extensions_mut().remove::<RefusedRequest>() {
+                state.refusals.keep(&state.owner.session, RefusedRequest { from, ..refusal });
+            }
             let headers = response.headers_mut();
             headers.insert(header::X_CONTENT_TYPE_OPTIONS, header::HeaderValue::from_static("nosniff"));
             headers.entry(header::CACHE_CONTROL).or_insert(header::HeaderValue::from_static("no-store"));

@@ -31,8 +31,14 @@ impl RefusalLog {
 
     /// Records a refusal in the run of this session. If that fails, the request is refused all the same.
     pub(crate) fn record(&self, session: &Session, code: &str, request: String, from: Option<String>) {
+        let refusal = RefusedRequest { door: "http".into(), code: code.to_owned(), request, from, unrecorded: 0 };
+        self.keep(session, refusal);
+    }
+
+    /// Records what an endpoint behind this server refused.
+    pub(crate) fn keep(&self, session: &Session, refusal: RefusedRequest) {
         let Some(unrecorded) = self.count() else { return };
-        let refusal = RefusedRequest { door: "http".into(), code: code.to_owned(), request, from, unrecorded };
+        let refusal = RefusedRequest { unrecorded, ..refusal };
         let event = Event {
             time: self.workspace.clock.now(),
             run: session.run.clone(),

@@ -12,6 +12,7 @@ use axum::Router;
 use axum::extract::{Request as HttpRequest, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use toolgate_contract::RefusedRequest;
 use toolgate_runtime::Principal;
 
 use self::clients::ClientRegistry;
@@ -58,6 +59,13 @@ type EarlyResponse = Box<Response>;
 
 fn plain(status: StatusCode, why: &'static str) -> EarlyResponse {
     Box::new((status, why).into_response())
+}
+
+/// A refusal that belongs into the record: whoever serves this endpoint finds it in the response's extensions.
+fn recorded(mut response: EarlyResponse, code: &str, request: String) -> EarlyResponse {
+    let refusal = RefusedRequest { door: "mcp".into(), code: code.to_owned(), request, from: None, unrecorded: 0 };
+    response.extensions_mut().insert(refusal);
+    response
 }
 
 /// A protocol error with this status.
@@ -132,7 +140,8 @@ async fn ask(
 /// The profile in a request without a handshake. The body decides; headers have to agree with it.
 fn declared_version(headers: &HeaderMap, request: &JsonRpcRequest) -> Result<ClientProfile, EarlyResponse> {
     let refuse = |wrong: JsonRpcError| fault(Some(request), StatusCode::BAD_REQUEST, &wrong);
-    headers::check_headers(headers, request).map_err(refuse)?;
+    headers::check_headers(headers, request)
+        .map_err(|wrong| recorded(refuse(wrong), "header_mismatch", headers::described(request)))?;
     let profile = ClientProfile::of_request(&request.params).map_err(refuse)?;
     profile.ok_or_else(|| refuse(protocol_version::missing_version()))
 }

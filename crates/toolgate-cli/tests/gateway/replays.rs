@@ -90,12 +90,23 @@ fn add_call() -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })
 }
 
-/// How many calls of a tool all runs of a workspace have on record.
-fn recorded_calls(world: &World, tool: &str) -> usize {
+/// The events of all runs of a workspace.
+fn all_events(world: &World) -> Vec<Value> {
     let runs = std::fs::read_dir(world.last_run().parent().unwrap()).unwrap().flatten();
     let texts = runs.filter_map(|run| std::fs::read_to_string(run.path().join("events.jsonl")).ok());
-    let events: Vec<Value> = texts.flat_map(|text| text.lines().map(parsed).collect::<Vec<_>>()).collect();
+    texts.flat_map(|text| text.lines().map(parsed).collect::<Vec<_>>()).collect()
+}
+
+/// How many calls of a tool are on record.
+fn recorded_calls(world: &World, tool: &str) -> usize {
+    let events = all_events(world);
     events.iter().filter(|event| event["kind"] == "tool_call.started" && event["tool"] == tool).count()
+}
+
+/// How many requests are on record that were refused for this reason.
+fn recorded_refusals(world: &World, code: &str) -> usize {
+    let events = all_events(world);
+    events.iter().filter(|event| event["kind"] == "request.refused" && event["code"] == code).count()
 }
 
 fn parsed(line: &str) -> Value {
@@ -120,6 +131,7 @@ fn g26_the_body_decides_and_a_head_that_says_otherwise_is_refused() {
     for tool in ["read", "trial__look"] {
         assert_eq!(recorded_calls(&world, tool), 0, "{tool}: the head calls nothing");
     }
+    assert_eq!(recorded_refusals(&world, "header_mismatch"), 4, "each refusal is on record");
 }
 
 #[test]
@@ -146,6 +158,8 @@ fn g26_a_session_is_no_use_to_another_client() {
     assert!(status == 200 && body.contains('3'), "its own client: {body}");
     drop(server);
     assert_eq!(recorded_calls(&world, "trial__add"), 1, "only the call of its own client");
+    assert_eq!(recorded_refusals(&world, "unknown_session"), 2, "another's session and a guessed one");
+    assert_eq!(recorded_refusals(&world, "unauthorized"), 1, "the token that isn't ours");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, StatusCode};
 use parking_lot::Mutex;
 use toolgate_runtime::Principal;
 
-use super::{EarlyResponse, SESSION, headers, plain};
+use super::{EarlyResponse, SESSION, headers, plain, recorded};
 use crate::client::Client;
 use crate::mcp_session::ClientIdentity;
 use crate::server::McpServer;
@@ -60,7 +60,10 @@ impl ClientRegistry {
         let Some(id) = headers::text(headers, SESSION) else { return Ok(None) };
         let mut sessions = self.sessions.lock();
         let entry = sessions.get_mut(id).filter(|entry| entry.client.identity.principal == principal.name);
-        let entry = entry.ok_or_else(|| plain(StatusCode::NOT_FOUND, "No such session; send `initialize` again."))?;
+        let entry = entry.ok_or_else(|| {
+            let refusal = plain(StatusCode::NOT_FOUND, "No such session; send `initialize` again.");
+            recorded(refusal, "unknown_session", "a session that isn't the client's own, or is over".to_owned())
+        })?;
         entry.seen = Instant::now();
         Ok(Some(Arc::clone(&entry.client)))
     }

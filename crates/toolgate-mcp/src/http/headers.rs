@@ -14,6 +14,9 @@ const VERSION: &str = "mcp-protocol-version";
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
 
+/// Characters of a request that a record tells of.
+const LONGEST_DESCRIPTION: usize = 200;
+
 /// Allows only names of this machine as `Host`, and only its own pages as `Origin`.
 pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), &'static str> {
     let host = text(headers, header::HOST.as_str()).unwrap_or_default();
@@ -59,12 +62,23 @@ pub(super) fn check_headers(headers: &HeaderMap, request: &JsonRpcRequest) -> Re
     let Some(version) = protocol_version::version_in(&request.params) else { return Ok(()) };
     agree(headers, VERSION, version)?;
     agree(headers, METHOD, &request.method)?;
+    name_in(request).map_or(Ok(()), |name| agree(headers, NAME, name))
+}
+
+/// What a request is about: a tool, a prompt, a resource.
+fn name_in(request: &JsonRpcRequest) -> Option<&str> {
     let name = match request.method.as_str() {
         "tools/call" | "prompts/get" => request.params.get("name"),
         "resources/read" => request.params.get("uri"),
         _ => None,
     };
-    name.and_then(Value::as_str).map_or(Ok(()), |name| agree(headers, NAME, name))
+    name.and_then(Value::as_str)
+}
+
+/// A request in a few words, for the record.
+pub(super) fn described(request: &JsonRpcRequest) -> String {
+    let words = format!("{} {}", request.method, name_in(request).unwrap_or_default());
+    words.trim_end().chars().take(LONGEST_DESCRIPTION).collect()
 }
 
 fn agree(headers: &HeaderMap, header: &str, expected: &str) -> Result<(), JsonRpcError> {
