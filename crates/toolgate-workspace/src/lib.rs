@@ -16,6 +16,7 @@ mod mcp_servers;
 mod options;
 mod recorded_session;
 mod sandbox_profile;
+mod server_code;
 mod server_files;
 mod server_tokens;
 mod skill_directories;

@@ -18,14 +18,13 @@ use toolgate_gateway::{
 };
 use toolgate_journal::PinStore;
 use toolgate_runtime::{Gate, Registry, ToolServers};
-use toolgate_sandbox::process::Profile;
 
 use crate::configured_tools::effect_bindings;
 use crate::error::WorkspaceError;
 use crate::location::WorkspaceLocation;
 use crate::options::{WarningSink, WorkspaceOptions};
 use crate::sandbox_profile::create_private_directory;
-use crate::server_files;
+use crate::{server_code, server_files};
 
 /// Seconds that a call of a server's tool may take, and after which an idle server is stopped.
 const USUAL_TIMEOUT_SECONDS: u64 = 120;
@@ -305,15 +304,17 @@ fn server_options(
     for (variable, source) in &config.secrets {
         variables.insert(variable.into(), secret(source, environment)?);
     }
-    let program = config.command.first().map(Path::new).filter(|program| program.is_absolute());
-    let installed = program.and_then(|program| Profile::installation_of(program, location.home.as_deref()));
+    let search_path = environment.get(&OsString::from("PATH")).map(OsString::as_os_str);
+    let starts_in = start_directory(location, config, &home);
+    let code =
+        server_code::readable(&config.command, starts_in, &location.directory, search_path, location.home.as_deref());
     let files = installed_files(location, config, &home, environment);
     Ok(ServerOptions {
         name: name.to_owned(),
         command: config.command.clone(),
         environment: variables,
         home,
-        roots: config.roots.iter().map(PathBuf::from).chain(installed).collect(),
+        roots: config.roots.iter().map(PathBuf::from).chain(code).collect(),
         starts_in_workspace: config.directory == ServerDirectory::Workspace,
         directory: location.directory.clone(),
         workspace: config.workspace,
@@ -328,6 +329,14 @@ fn server_options(
     })
 }
 
+/// Where a server is started.
+fn start_directory<'a>(location: &'a WorkspaceLocation, config: &McpServerConfig, home: &'a Path) -> &'a Path {
+    match config.directory {
+        ServerDirectory::Home => home,
+        ServerDirectory::Workspace => &location.directory,
+    }
+}
+
 /// Says what a server is started from, whenever it is started.
 fn installed_files(
     location: &WorkspaceLocation,
@@ -335,11 +344,7 @@ fn installed_files(
     home: &Path,
     environment: &BTreeMap<OsString, OsString>,
 ) -> InstalledFiles {
-    let directory = match config.directory {
-        ServerDirectory::Home => home.to_owned(),
-        ServerDirectory::Workspace => location.directory.clone(),
-    };
-    let command = config.command.clone();
+    let (directory, command) = (start_directory(location, config, home).to_owned(), config.command.clone());
     let search_path = environment.get(&OsString::from("PATH")).cloned();
     Arc::new(move || server_files::describe(&command, &directory, search_path.as_deref()))
 }

@@ -50,15 +50,21 @@ pub(crate) fn describe(command: &[String], directory: &Path, search_path: Option
     (!listed.is_empty()).then(|| json!({ "package": package, "files": sha256(json!(listed).to_string()) }))
 }
 
-/// The files of a command that are the server's own code, without symlinks: the program, or what an interpreter is told to run.
-fn scripts(command: &[String], directory: &Path, search_path: Option<&OsStr>) -> Vec<PathBuf> {
-    let Some((program, arguments)) = command.split_first() else { return Vec::new() };
-    let program = match program.contains('/') {
+/// The program of a command, where it is found.
+pub(crate) fn program(command: &[String], directory: &Path, search_path: Option<&OsStr>) -> Option<PathBuf> {
+    let program = command.first()?;
+    match program.contains('/') {
         true => Some(directory.join(program)),
         false => search_path.and_then(|path| {
             std::env::split_paths(path).map(|directory| directory.join(program)).find(|path| path.is_file())
         }),
-    };
+    }
+}
+
+/// The files of a command that are the server's own code, without symlinks: the program, or what an interpreter is told to run.
+pub(crate) fn scripts(command: &[String], directory: &Path, search_path: Option<&OsStr>) -> Vec<PathBuf> {
+    let Some((_, arguments)) = command.split_first() else { return Vec::new() };
+    let program = program(command, directory, search_path);
     let is_interpreter = INTERPRETERS.contains(&bare_name(command[0].as_ref()).as_str());
     let found = match is_interpreter {
         true => interpreted(program.as_deref(), arguments, directory),
