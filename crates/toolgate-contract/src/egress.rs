@@ -17,6 +17,10 @@ pub trait EgressPolicy: Debug + Send + Sync {
     fn arrive(&self, host: &str, port: u16, address: IpAddr) -> Result<(), Denial>;
     /// Hosts that were approved with the call, in normalized form, each with its port.
     fn cleared(&self) -> Vec<(String, u16)>;
+    /// Whether a call can ask for more hosts than these.
+    fn takes_requests(&self) -> bool {
+        true
+    }
 }
 
 /// Something that the sandbox or the proxy denied a call, and the effects that would permit it.

@@ -38,6 +38,9 @@ pub trait ChildProcess: Send + Sync {
     fn enforced(&self) -> Enforced;
     /// What confinement kept from it so far. The errors that it wrote tell what it tried to do with files.
     fn denials(&self, errors: &str) -> Vec<Denial>;
+    /// The connections and lookups that were denied since this was last asked, for a program that many calls share. They are no
+    /// longer among `denials`.
+    fn take_network_denials(&self) -> Vec<Denial>;
     /// Hidden files that it opened so far, and saw a decoy of.
     fn opened(&self) -> Vec<WorkspacePath>;
     /// What it tried to change where it may only read, as a caller would write the paths. The errors that it wrote tell.

@@ -9,7 +9,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use toolgate_contract::{
-    Enforced, ErrorCode, LaunchSpec, ServerConnection, ServerLifetime, ToolError, WorkspacePath, counted,
+    ChildProcess, Denial, Enforced, ErrorCode, LaunchSpec, ServerConnection, ServerLifetime, ToolError, WorkspacePath,
+    counted,
 };
 
 /// Failures in a row after which a server isn't started again for a while.
@@ -61,7 +62,20 @@ pub(crate) struct RunningServer<C: ?Sized> {
     pub(crate) enforced: Enforced,
     /// The paths that are hidden or protected, with device and inode, as they were when it was launched.
     pub(crate) covered: CoveredPaths,
+    /// The program, which knows what its sandbox kept from it; none for a server elsewhere.
+    child: Option<Arc<dyn ChildProcess>>,
+    /// Hidden files that it opened, as far as that was told.
+    told: Mutex<Vec<WorkspacePath>>,
     last_used: Mutex<Instant>,
+}
+
+/// What confinement kept from a server.
+#[derive(Debug, Default)]
+pub(crate) struct ServerDenials {
+    /// Connections and lookups that were denied.
+    pub(crate) network: Vec<Denial>,
+    /// Hidden files that it opened, and saw a decoy of.
+    pub(crate) opened: Vec<WorkspacePath>,
 }
 
 impl<C: ?Sized> RunningServer<C> {
@@ -72,7 +86,23 @@ impl<C: ?Sized> RunningServer<C> {
         covered: CoveredPaths,
         enforced: Enforced,
     ) -> Self {
-        Self { connection, spec, is_confined, covered, enforced, last_used: Mutex::new(Instant::now()) }
+        let (told, last_used) = (Mutex::default(), Mutex::new(Instant::now()));
+        Self { connection, spec, is_confined, covered, enforced, child: None, told, last_used }
+    }
+
+    /// A server that is this program.
+    #[must_use]
+    pub(crate) fn of_child(self, child: Arc<dyn ChildProcess>) -> Self {
+        Self { child: Some(child), ..self }
+    }
+
+    /// What confinement kept from it since this was last asked.
+    pub(crate) fn take_denials(&self) -> ServerDenials {
+        let Some(child) = &self.child else { return ServerDenials::default() };
+        let mut told = self.told.lock();
+        let opened: Vec<WorkspacePath> = child.opened().into_iter().filter(|path| !told.contains(path)).collect();
+        told.extend(opened.iter().cloned());
+        ServerDenials { network: child.take_network_denials(), opened }
     }
 
     /// Notes that it is used now.

@@ -8,16 +8,33 @@ use std::sync::Arc;
 use toolgate_contract::{Decision, Denial, EgressPolicy};
 use toolgate_policy::{Policy, plain_host};
 
-/// The egress policy of one call.
+/// The egress policy of one call, or of an MCP server that many calls share.
 pub struct CallEgress {
     policy: Arc<Policy>,
     cleared: Vec<(String, u16)>,
+    /// The server whose configuration lists the hosts; none for a call that names them.
+    server: Option<String>,
 }
 
 impl CallEgress {
     /// The egress policy of a call with which these hosts were approved.
     pub fn new(policy: Arc<Policy>, cleared: Vec<(String, u16)>) -> Self {
-        Self { policy, cleared }
+        Self { policy, cleared, server: None }
+    }
+
+    /// The egress policy of a server whose configuration lists these hosts.
+    pub(super) fn of_server(policy: Arc<Policy>, server: &str, listed: Vec<(String, u16)>) -> Self {
+        Self { policy, cleared: listed, server: Some(server.to_owned()) }
+    }
+
+    /// Why a host that nothing allows isn't among those that were approved.
+    fn not_named(&self, port: u16, is_other_port: bool) -> String {
+        match (&self.server, is_other_port) {
+            (Some(server), false) => format!("`hosts` of the MCP server `{server}` doesn't list it"),
+            (Some(server), true) => format!("`hosts` of the MCP server `{server}` lists it without its port {port}"),
+            (None, false) => "The call doesn't name this host".to_owned(),
+            (None, true) => format!("The call names this host, but not its port {port}"),
+        }
     }
 
     /// The ports at which a host was approved with the call.
@@ -39,10 +56,7 @@ impl EgressPolicy for CallEgress {
                 Err(Denial::of_host(host, port, reason, Some(verdict.name)))
             }
             Decision::Ask => {
-                let unnamed = match cleared.is_empty() {
-                    true => "The call doesn't name this host".to_owned(),
-                    false => format!("The call names this host, but not its port {port}"),
-                };
+                let unnamed = self.not_named(port, !cleared.is_empty());
                 let reason = format!("{host} wasn't reached: {} {unnamed}, and no rule allows it.", verdict.reason);
                 Err(Denial::of_host(host, port, reason, None))
             }
@@ -65,6 +79,10 @@ impl EgressPolicy for CallEgress {
 
     fn cleared(&self) -> Vec<(String, u16)> {
         self.cleared.clone()
+    }
+
+    fn takes_requests(&self) -> bool {
+        self.server.is_none()
     }
 }
 

@@ -1,39 +1,53 @@
 //! What goes out to other MCP servers. A secret among the arguments, and a way out of a session that has read the workspace and has heard
 //! a stranger, are asked about even where calls of the tool are allowed: a text that steers the model could carry away what it has read.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use toolgate_config::Preset;
-use toolgate_contract::{Decision, Effect, Finding, Layer, LocatedEffect, RuleName, ServerLocation, Verdict, sha256};
+use toolgate_contract::{
+    Decision, Effect, Finding, Layer, LocatedEffect, RuleName, ServerLocation, ToolServer, Verdict, sha256,
+};
 
 use super::call_record::CallRecord;
+use super::server_calls::ToolServers;
 
 /// What a session has taken in so far.
 #[derive(Debug, Default)]
 pub(crate) struct FlowLabels {
     /// Whether it has read the workspace.
     private: AtomicBool,
+    /// The MCP servers that see the workspace and have answered: what they said may be what they read there.
+    readers: Mutex<BTreeSet<String>>,
     /// Whether it has heard somebody that nobody here vouches for: a server, or a page.
     untrusted: AtomicBool,
 }
 
 impl FlowLabels {
-    /// Notes what a call took in.
-    pub(crate) fn note(&self, effects: &[LocatedEffect]) {
+    /// Notes what a call took in. `servers` are those that configuration names.
+    pub(crate) fn note(&self, effects: &[LocatedEffect], servers: &ToolServers) {
         for located in effects {
-            match located.effect {
+            match &located.effect {
                 Effect::Read { .. } | Effect::Run { .. } => self.private.store(true, Ordering::Relaxed),
-                Effect::UseServer { tool: Some(_), .. } | Effect::Connect { .. } => {
+                Effect::UseServer { server, tool: Some(_), .. } => {
                     self.untrusted.store(true, Ordering::Relaxed);
+                    if servers.get(server).is_some_and(|server| !is_elsewhere(server.as_ref())) {
+                        self.readers.lock().insert(server.clone());
+                    }
                 }
+                Effect::Connect { .. } => self.untrusted.store(true, Ordering::Relaxed),
                 _ => {}
             }
         }
     }
 
-    fn are_both(&self) -> bool {
-        self.private.load(Ordering::Relaxed) && self.untrusted.load(Ordering::Relaxed)
+    /// Whether a call of this server could carry away what it doesn't see by itself.
+    fn could_leak_to(&self, server: &str) -> bool {
+        let is_private =
+            self.private.load(Ordering::Relaxed) || self.readers.lock().iter().any(|reader| reader != server);
+        is_private && self.untrusted.load(Ordering::Relaxed)
     }
 }
 
@@ -65,7 +79,7 @@ pub(super) fn asking_about_outgoing(record: &CallRecord<'_>, mut verdict: Verdic
         let reason = format!("A secret would go out to the MCP server `{server}`, in {fields}.");
         findings.push(finding("outgoing secret", &record.call.args.to_string(), reason));
     }
-    if record.session.flow.are_both() && reaches_out(record, server) {
+    if record.session.flow.could_leak_to(server) && reaches_out(record, server) {
         let reason = format!(
             "The session has read the workspace and has heard a stranger, and the MCP server `{server}` can pass on what it is told."
         );
@@ -86,7 +100,12 @@ fn reaches_out(record: &CallRecord<'_>, server: &str) -> bool {
         .parts
         .servers
         .get(server)
-        .is_some_and(|server| !server.hosts().is_empty() || matches!(server.location(), Ok(ServerLocation::Remote(..))))
+        .is_some_and(|server| !server.hosts().is_empty() || is_elsewhere(server.as_ref()))
+}
+
+/// Whether a server isn't a program on this machine, which sees the workspace.
+fn is_elsewhere(server: &dyn ToolServer) -> bool {
+    matches!(server.location(), Ok(ServerLocation::Remote(..)))
 }
 
 /// Where the arguments hold something that is never shown, as JSON pointers.

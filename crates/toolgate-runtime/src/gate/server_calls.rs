@@ -17,7 +17,7 @@ use super::call_processes::CallProcesses;
 use super::command_settlement::snapshot;
 use super::egress::CallEgress;
 use super::server_launch::{covered, unless_cancelled};
-use crate::servers::{RunningServer, SessionServers};
+use crate::servers::{RunningServer, ServerDenials, SessionServers};
 
 /// The servers that configuration names.
 pub type ToolServers = BTreeMap<String, Arc<dyn ToolServer>>;
@@ -52,6 +52,13 @@ pub(super) struct ServerOutcome {
     pub(super) result: Result<ServerReply, ToolError>,
     pub(super) changes: Option<SettledChanges>,
     pub(super) enforced: Enforced,
+    pub(super) denials: ServerDenials,
+}
+
+/// What a server answers about its resources, and what it was kept from meanwhile.
+pub(super) struct ResourceOutcome {
+    pub(super) result: Result<Value, ToolError>,
+    pub(super) denials: ServerDenials,
 }
 
 impl ServerCalls {
@@ -82,7 +89,8 @@ impl ServerCalls {
             None => None,
         };
         let result = result.map(|result| ServerReply { result, changes: changes.clone() });
-        Ok(ServerOutcome { result, changes, enforced: running.enforced.clone() })
+        let (enforced, denials) = (running.enforced.clone(), running.take_denials());
+        Ok(ServerOutcome { result, changes, enforced, denials })
     }
 
     /// Asks a server for its resources.
@@ -91,7 +99,7 @@ impl ServerCalls {
         server: &str,
         request: ResourceRequest,
         cancel: &CancellationToken,
-    ) -> Result<Value, ToolError> {
+    ) -> Result<ResourceOutcome, ToolError> {
         let running = unless_cancelled(cancel, self.start_fresh(server)).await?;
         let connection = &running.connection;
         let work = async {
@@ -100,9 +108,9 @@ impl ServerCalls {
                 ResourceRequest::Read(uri) => connection.read_resource(uri).await,
             }
         };
-        let answer = unless_cancelled(cancel, work).await;
+        let result = unless_cancelled(cancel, work).await;
         running.touch();
-        answer
+        Ok(ResourceOutcome { result, denials: running.take_denials() })
     }
 
     /// The running server of this name. One that was launched before something was hidden, or before a hidden file was replaced,
@@ -141,7 +149,7 @@ impl ServerCalls {
                     return Err(ToolError::new(ErrorCode::NetworkDenied, "The network isn't available here."));
                 };
                 let reachable = hosts(server).into_iter().chain([(host, port)]).collect();
-                let egress = Arc::new(CallEgress::new(Arc::clone(&self.policy), reachable));
+                let egress = Arc::new(CallEgress::of_server(Arc::clone(&self.policy), server.name(), reachable));
                 let connection = server.connect(ServerChannel::Remote(web, egress), Arc::clone(&self.listener)).await?;
                 Ok(RunningServer::new(connection, None, true, Vec::new(), Enforced::default()))
             }
@@ -154,8 +162,9 @@ impl ServerCalls {
             RootAccess::Read => ApplyMode::None,
             RootAccess::Write => ApplyMode::InPlace,
         };
+        let egress = CallEgress::of_server(Arc::clone(&self.policy), server.name(), hosts(server));
         let spec = LaunchSpec {
-            network: NetworkAccess::Listed(Arc::new(CallEgress::new(Arc::clone(&self.policy), hosts(server)))),
+            network: NetworkAccess::Listed(Arc::new(egress)),
             apply_mode,
             only_reads: apply_mode == ApplyMode::None,
             ..spec

@@ -26,8 +26,8 @@ impl CallProcesses {
         let covered = covered(&restricted, self.files.as_ref());
         let (spec, child) = self.launch_confined(spec, restricted).await?;
         let enforced = child.enforced();
-        let connection = connect(child).await?;
-        Ok(RunningServer::new(connection, Some(spec), is_confined, covered, enforced))
+        let connection = connect(Arc::clone(&child)).await?;
+        Ok(RunningServer::new(connection, Some(spec), is_confined, covered, enforced).of_child(child))
     }
 
     /// Launches a program without what policy hides.

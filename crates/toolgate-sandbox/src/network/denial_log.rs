@@ -50,6 +50,11 @@ impl DenialLog {
         self.0.lock().denials.clone()
     }
 
+    /// The denials since this was last asked. What is denied again is kept again.
+    pub(crate) fn take(&self) -> Vec<Denial> {
+        std::mem::take(&mut self.0.lock().denials)
+    }
+
     /// What may explain a failure though nothing was denied: names that were looked up and never connected to.
     pub(crate) fn unused(&self) -> Vec<Denial> {
         let records = self.0.lock();
@@ -82,5 +87,17 @@ mod tests {
         assert_eq!(unused.len(), 1);
         assert!(unused[0].reason.contains("net.connect=b.test:PORT"), "{unused:?}");
         assert_eq!(log.all(), []);
+    }
+
+    #[test]
+    fn what_is_denied_again_is_told_again_to_whoever_takes_the_denials() {
+        let log = DenialLog::default();
+        let denial = || Denial::of_host("a.test", 443, "a.test wasn't reached.", None);
+        log.add(denial());
+        log.add(denial());
+        assert_eq!(log.take(), [denial()]);
+        assert_eq!(log.take(), []);
+        log.add(denial());
+        assert_eq!(log.take(), [denial()]);
     }
 }

@@ -99,7 +99,7 @@ fn allowed_at_any_port(name: &str, shared: &ProxyState) -> Result<(), Denial> {
     }
     let Some(mut denial) = first else { return Ok(()) };
     denial.missing = HTTP_PORTS.map(|port| Effect::Connect { host: name.to_owned(), port }).to_vec();
-    if denial.rule.is_none() {
+    if denial.rule.is_none() && shared.egress.takes_requests() {
         let hint = format!(
             " It was looked up, so its port isn't known; if it is neither 80 nor 443, ask for `net.connect={name}:PORT`."
         );

@@ -315,6 +315,10 @@ impl ChildProcess for Child {
         denials
     }
 
+    fn take_network_denials(&self) -> Vec<Denial> {
+        self.denial_log.take()
+    }
+
     fn opened(&self) -> Vec<WorkspacePath> {
         let opened = self.opened_decoys();
         opened.iter().filter_map(|path| self.confinement.as_ref()?.place(path)).collect()

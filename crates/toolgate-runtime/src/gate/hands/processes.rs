@@ -15,7 +15,7 @@ use toolgate_contract::{
 use super::call_hands::CallHands;
 
 /// Hidden files that one reply tells of by name.
-const MOST_TOLD: usize = 8;
+pub(super) const MOST_TOLD: usize = 8;
 
 impl ProcessHands for CallHands {
     fn start<'a>(

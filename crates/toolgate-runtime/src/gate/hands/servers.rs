@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolgate_contract::{
-    Effect, ErrorCode, ResourceRequest, ServerCall, ServerDescription, ServerReply, SettledChanges, ToolError,
+    Denial, DeniedAccess, Effect, ErrorCode, FileHands, ResourceRequest, ServerCall, ServerDescription, ServerReply,
+    SettledChanges, ToolError, WorkspacePath, reported_denials,
 };
 
 use super::call_hands::CallHands;
+use super::processes::MOST_TOLD;
+use crate::servers::ServerDenials;
 
 impl CallHands {
     /// Calls a declared tool of a server. The work goes on in a task of its own until what the server changed is settled, also
@@ -25,7 +28,7 @@ impl CallHands {
             let outcome = servers.call(&server, &call, person, &cancel).await?;
             hands.note(|tally| tally.enforced.0.extend(outcome.enforced.0));
             outcome.changes.iter().for_each(|changes| hands.count_changes(changes));
-            outcome.result
+            hands.tell_denials(outcome.result, &server, &outcome.denials)
         });
         work.await.unwrap_or_else(|_| Err(ToolError::internal("A call of another server was lost.")))
     }
@@ -52,7 +55,39 @@ impl CallHands {
             }
         })?;
         let (servers, cancel) = (Arc::clone(&self.services.servers), self.services.cancel.clone());
-        servers.resource(server, request, &cancel).await
+        let outcome = servers.resource(server, request, &cancel).await?;
+        self.tell_denials(outcome.result, server, &outcome.denials)
+    }
+
+    /// Records what confinement kept from a server during the call, and tells it: a server that got a decoy, or no answer, may give a
+    /// result as if nothing had been.
+    fn tell_denials<T>(
+        &self,
+        result: Result<T, ToolError>,
+        server: &str,
+        kept: &ServerDenials,
+    ) -> Result<T, ToolError> {
+        let of_hidden = |place: &WorkspacePath| self.services.hidden_paths.denial(place, &self.shown(place));
+        let denials = reported_denials(kept.network.clone(), &kept.opened, MOST_TOLD, result.is_err(), of_hidden);
+        // What a server may reach is for its configuration to say, so no call can ask for it.
+        let told = |denial: &Denial| {
+            let next = match &denial.rule {
+                Some(_) => denial.code.next_step().to_owned(),
+                None => format!("Go on without it. What the server may reach is in `[mcp.servers.{server}]`."),
+            };
+            let mut told = DeniedAccess::from(denial);
+            told.answered(&next, true);
+            told
+        };
+        self.note(|tally| {
+            tally.denied.extend(denials.iter().take(MOST_TOLD).map(told));
+            tally.denials.extend(denials.iter().cloned());
+        });
+        let reasons: String = denials.iter().take(MOST_TOLD).map(|denial| format!(" {}", denial.reason)).collect();
+        result.map_err(|error| match reasons.is_empty() {
+            true => error,
+            false => ToolError { message: format!("{} Its sandbox:{reasons}", error.message), ..error },
+        })
     }
 
     /// What a server says of itself, for a call that declared to start it.

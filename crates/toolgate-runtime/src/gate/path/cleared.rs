@@ -62,7 +62,7 @@ impl<'a> Cleared<'a> {
             hands.find_new_errors(NEW_ERRORS_TIMEOUT).await;
             record.timings.done("new errors");
         }
-        record.session.flow.note(&record.effects);
+        record.session.flow.note(&record.effects, &record.gate.parts.servers);
         record.tally = hands.tally().following(std::mem::take(&mut record.tally));
         Outcome { record, result }
     }
