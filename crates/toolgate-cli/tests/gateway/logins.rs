@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::attacks::recorded_end;
 use crate::remote_server::{SpeakerServer, get, location};
 use crate::world::{PROGRAM, World};
 
@@ -141,6 +142,7 @@ fn g19_g20_a_login_that_leads_elsewhere_fails() {
         let login = log_in(&world);
         assert!(!login.is_done && login.errors.contains(expected), "{wrong}: {}", login.errors);
         assert_eq!(call(&world)["error"]["code"], "unknown_tool", "{wrong}: nothing came of it");
+        assert_eq!(recorded_end(&world, "remote__add"), "unknown_tool", "{wrong}");
         assert!(!world.workspace().join("pwned").exists());
     }
     assert!(!other.requests().iter().any(|request| request["path"] == "/token"), "{elsewhere} was never asked");
@@ -153,6 +155,7 @@ fn g19_more_rights_are_a_persons_to_give_and_asked_for_once() {
     let said = format!("{:?}", world.run(&["--json", "mcp", "approve", "remote", "--yes"]));
     assert!(said.contains("wants more rights") && said.contains("--scope 'admin'"), "{said}");
     assert_eq!(server.requests().len(), 1, "it isn't tried again");
+    assert_eq!(recorded_end(&world, "mcp_describe"), "server_error");
 }
 
 #[test]

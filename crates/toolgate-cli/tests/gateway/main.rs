@@ -6,6 +6,8 @@ mod attacks;
 #[path = "../program/mcp/client.rs"]
 #[allow(dead_code, reason = "shared with the tests of the program")]
 mod client;
+mod configuration;
+mod dialects;
 mod logins;
 mod protocols;
 mod real_servers;

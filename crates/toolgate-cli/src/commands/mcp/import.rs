@@ -19,8 +19,9 @@ use crate::terminal::{BOLD, DIM, YELLOW, confirm, paint, plain};
 
 /// Take over the servers of other clients: Claude Code, Codex, Cursor, VS Code.
 ///
-/// Reads `.mcp.json`, `.cursor/mcp.json` and `.vscode/mcp.json` in the workspace, and `~/.claude.json`, `~/.cursor/mcp.json` and
-/// `~/.codex/config.toml`. What is found is shown, and added to your own configuration once you agree; those files aren't changed.
+/// Reads `.mcp.json`, `.cursor/mcp.json`, `.vscode/mcp.json` and `.codex/config.toml` in the workspace, and `~/.claude.json`,
+/// `~/.cursor/mcp.json`, `~/.codex/config.toml` and `~/.config/Code/User/mcp.json`. What is found is shown, and added to your own
+/// configuration once you agree; those files aren't changed.
 /// A value that looks like a secret isn't copied: the server gets it from a variable of that name.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
@@ -110,8 +111,9 @@ fn show(file: &Path, server: &NewServer, as_json: bool) {
 /// Where clients keep their servers.
 fn usual_files(invocation: &Invocation) -> Vec<PathBuf> {
     let (workspace, home) = (&invocation.location.directory, invocation.location.home.as_ref());
-    let own = [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json"].map(|name| workspace.join(name));
-    let of_home = [".claude.json", ".cursor/mcp.json", ".codex/config.toml"];
+    let own =
+        [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".codex/config.toml"].map(|name| workspace.join(name));
+    let of_home = [".claude.json", ".cursor/mcp.json", ".codex/config.toml", ".config/Code/User/mcp.json"];
     own.into_iter().chain(home.into_iter().flat_map(|home| of_home.map(|name| home.join(name)))).collect()
 }
 
