@@ -80,12 +80,42 @@ impl SpokenServer {
         }
     }
 
-    /// The resident memory in MiB.
+    /// The memory of this process and of all below it that run the same program, in MiB. What they share counts once; the servers behind
+    /// a proxy are other programs, and don't count.
     fn memory(&self) -> f64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
-        line.trim().trim_end_matches(" kB").trim().parse::<f64>().unwrap_or_default() / 1024.0
+        let program = |id: u32| std::fs::read_link(format!("/proc/{id}/exe")).ok();
+        let own = program(self.child.id());
+        let same = family(self.child.id()).into_iter().filter(|id| program(*id) == own);
+        same.map(proportional_memory).sum()
     }
+}
+
+/// A process, its children and theirs.
+fn family(first: u32) -> Vec<u32> {
+    let parents: Vec<(u32, u32)> = std::fs::read_dir("/proc").unwrap().flatten().filter_map(parent_of).collect();
+    let mut family = vec![first];
+    let mut looked = 0;
+    while let Some(&parent) = family.get(looked) {
+        family.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(id, _)| *id));
+        looked += 1;
+    }
+    family
+}
+
+/// A process and its parent.
+fn parent_of(entry: std::fs::DirEntry) -> Option<(u32, u32)> {
+    let id = entry.file_name().to_str()?.parse().ok()?;
+    let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+    // The name in brackets may have anything in it.
+    let parent = stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()?;
+    Some((id, parent))
+}
+
+/// The memory of one process in MiB; of what several share, its part.
+fn proportional_memory(id: u32) -> f64 {
+    let rollup = std::fs::read_to_string(format!("/proc/{id}/smaps_rollup")).unwrap_or_default();
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).unwrap_or_default();
+    line.trim().trim_end_matches(" kB").trim().parse::<f64>().unwrap_or_default() / 1024.0
 }
 
 impl Drop for SpokenServer {
@@ -240,7 +270,7 @@ fn is_found(conversation: &mut SpokenServer, need: &[&str]) -> bool {
     let asked = json!({ "name": "tools_find", "arguments": { "query": need[0], "limit": 5 } });
     let found = conversation.ask("tools/call", &asked);
     let tools = found["structuredContent"]["tools"].as_array().cloned().unwrap_or_default();
-    tools.iter().any(|tool| tool["name"] == need[1])
+    tools.iter().any(|tool| need[1].split(", ").any(|right| tool["name"] == right))
 }
 
 /// The lines of a file of data, each in its parts.
