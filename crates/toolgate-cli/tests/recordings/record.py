@@ -144,6 +144,8 @@ def record(name, directory):
         steps = []
         for step, (is_error, blocks) in zip(script, results):
             shown = [shape(block, {workspace: "$WS", home: "$HOME"}, own) if isinstance(block, str) else block for block in blocks]
+            if "ends_anywhere" in step:
+                shown[-1] = shown[-1].rsplit("\n", 1)[0] + "\n…"
             steps.append({**step, "is_error": is_error, "shown": shown})
         tools = list(tools_of(main[0]))
         definitions = sum(len(json.dumps(whole, separators=(",", ":"))) for _, _, whole in tools)
