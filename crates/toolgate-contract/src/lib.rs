@@ -22,6 +22,7 @@ mod error;
 mod event;
 mod event_origin;
 mod file_name;
+mod file_uri;
 mod files;
 mod hands;
 mod hash;
@@ -74,6 +75,7 @@ pub use event::{
 };
 pub use event_origin::EventOrigin;
 pub use file_name::{escape_path, unescape_path};
+pub use file_uri::{file_uri, file_uri_path};
 pub use files::{
     BeforeApply, DirectoryEntry, DirectoryScan, DirectoryStamp, EntryKind, EntryStatus, FileMetadata, Files,
     HiddenPaths, OpenFile, TreeWatch,

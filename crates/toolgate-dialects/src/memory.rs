@@ -1,7 +1,10 @@
 //! What a dialect remembers between the calls of one session. Most clients keep some state of their own: the folder of their
 //! shell, numbers for what runs in the background. The front end's session owns it; nothing in here does I/O.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+
+use toolgate_contract::file_uri_path;
 
 /// The state of one session in one dialect.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -37,7 +40,10 @@ impl DialectMemory {
 
     /// A path for a native call: one that isn't absolute is meant from the shell's directory.
     pub fn native(&self, path: &str) -> String {
-        let path = path.strip_prefix("file://").unwrap_or(path);
+        let path = &*match file_uri_path(path) {
+            Some(named) => named.to_string_lossy().into_owned().into(),
+            None => Cow::from(path),
+        };
         match path.strip_prefix(self.workspace.as_str()) {
             Some("" | "/") if !self.workspace.is_empty() => ".".to_owned(),
             Some(inner) if inner.starts_with('/') => inner.trim_start_matches('/').to_owned(),
@@ -93,6 +99,9 @@ mod tests {
             ("/srv/work", "."),
             ("/srv/work/", "."),
             ("file:///srv/work/a.txt", "a.txt"),
+            ("file://localhost/srv/work/a%20b%2Fc.txt", "a b/c.txt"),
+            ("file:///srv/work/../../etc/passwd", "../../etc/passwd"),
+            ("file://elsewhere/a.txt", "file://elsewhere/a.txt"),
             ("/srv/works/a.txt", "/srv/works/a.txt"),
             ("/etc/passwd", "/etc/passwd"),
             ("a.txt", "a.txt"),

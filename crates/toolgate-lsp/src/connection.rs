@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use toolgate_contract::{
     BoxFuture, ChildProcess, ErrorCode, ServerHost, ServerLifetime, ServerReport, ServerStatus, ToolError,
-    WorkspacePath, counted,
+    WorkspacePath, counted, file_uri, file_uri_path,
 };
 
 use crate::catalog::ServerEntry;
@@ -19,7 +19,6 @@ use crate::peer::{LogSink, LspPeer, PeerFault};
 use crate::protocol::PositionEncoding;
 use crate::source_text::SourceText;
 use crate::symbols::DocumentSymbol;
-use crate::uri;
 use crate::watched_files::{KnownFiles, ProjectChange};
 
 /// How long a server may take until it has introduced itself.
@@ -75,7 +74,7 @@ impl Connection {
     pub(crate) async fn open(new: NewConnection, child: Arc<dyn ChildProcess>) -> Result<Self, ToolError> {
         let NewConnection { entry, root, directories, settings, options, log } = new;
         let directory = directories.get(root.root).map(|base| root.beneath(base)).unwrap_or_default();
-        let root_uri = uri::of_path(&directory);
+        let root_uri = file_uri(&directory);
         let folder = json!({ "uri": root_uri, "name": "workspace" });
         let mut starting = StartingPeer(Some(LspPeer::start(&entry, child, settings.clone(), folder.clone(), log)));
         let peer = Arc::clone(starting.0.as_ref().expect("it was put there just now"));
@@ -114,12 +113,12 @@ impl Connection {
 
     /// The URI of a file.
     pub(crate) fn uri_of(&self, place: &WorkspacePath) -> Option<String> {
-        self.directories.get(place.root).map(|base| uri::of_path(&place.beneath(base)))
+        self.directories.get(place.root).map(|base| file_uri(&place.beneath(base)))
     }
 
     /// The file of a URI; none if it isn't beneath a root.
     pub(crate) fn place_of(&self, uri: &str) -> Option<WorkspacePath> {
-        let path = uri::to_path(uri)?;
+        let path = file_uri_path(uri)?;
         self.directories.iter().enumerate().find_map(|(root, base)| {
             let rest = path.strip_prefix(base).ok()?;
             Some(WorkspacePath { root, path: rest.to_str()?.to_owned() })

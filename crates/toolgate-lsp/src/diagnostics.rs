@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use toolgate_contract::{CodeDiagnostic, CodeSeverity, ServerHost, WorkspacePath};
+use toolgate_contract::{CodeDiagnostic, CodeSeverity, ServerHost, WorkspacePath, file_uri_path};
 
 use crate::catalog::DiagnosticsMode;
 use crate::connection::{Connection, ConnectionState};
@@ -139,7 +139,7 @@ impl Connection {
     /// Asks tsserver through the server that wraps it. What that server publishes has no version and comes in parts.
     async fn ask_tsserver(&self, place: &WorkspacePath, uri: &str, until: Instant) -> Result<Vec<Value>, Fault> {
         let _ = place;
-        let file = crate::uri::to_path(uri).map(|path| path.display().to_string()).unwrap_or_default();
+        let file = file_uri_path(uri).map(|path| path.display().to_string()).unwrap_or_default();
         let mut found = Vec::new();
         for command in ["syntacticDiagnosticsSync", "semanticDiagnosticsSync"] {
             let arguments = json!([command, { "file": file }]);

@@ -23,7 +23,6 @@ mod source_text;
 mod symbol_question;
 mod symbols;
 mod target;
-mod uri;
 mod watched_files;
 
 pub use catalog::{Catalog, InstalledServer, LinterEntry, ServerEntry};

@@ -6,14 +6,13 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tokio::time::Instant;
-use toolgate_contract::{CodePlace, ServerHost, WorkspacePath};
+use toolgate_contract::{CodePlace, ServerHost, WorkspacePath, file_uri_path};
 
 use crate::connection::{Connection, ConnectionState};
 use crate::documents::{Fault, read_source};
 use crate::protocol::{Location, Position};
 use crate::source_text::SourceText;
 use crate::symbols::{DocumentSymbol, enclosing};
-use crate::uri;
 
 /// Files whose symbols are asked for, to say what a place is in.
 const MOST_FILES: usize = 60;
@@ -141,7 +140,7 @@ impl Connection {
 pub(crate) fn shown_path(host: &dyn ServerHost, uri: &str, place: Option<&WorkspacePath>) -> String {
     match place {
         Some(place) => host.files().shown(place),
-        None => uri::to_path(uri).map_or_else(|| uri.to_owned(), |path| path.display().to_string()),
+        None => file_uri_path(uri).map_or_else(|| uri.to_owned(), |path| path.display().to_string()),
     }
 }
 

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
-use toolgate_contract::{ChildProcess, ErrorCode, Output, ServerStatus, ToolError};
+use toolgate_contract::{ChildProcess, ErrorCode, Output, ServerStatus, ToolError, file_uri, file_uri_path};
 
 use crate::catalog::ServerEntry;
 use crate::framing::{MessageBuffer, framed};
@@ -462,5 +462,5 @@ impl Drop for UnansweredRequest<'_> {
 
 /// A URI in one spelling: servers escape other characters than we do.
 fn canonical_uri(uri: &str) -> String {
-    crate::uri::to_path(uri).map_or_else(|| uri.to_owned(), |path| crate::uri::of_path(&path))
+    file_uri_path(uri).map_or_else(|| uri.to_owned(), |path| file_uri(&path))
 }

@@ -27,9 +27,18 @@ pub struct Args {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
     /// The places.
-    places: Vec<CodePlace>,
+    places: Vec<DefinedPlace>,
     #[serde(flatten)]
     status: AnswerStatus,
+}
+
+/// A place that can be asked about in turn.
+#[derive(Debug, Serialize, JsonSchema)]
+struct DefinedPlace {
+    #[serde(flatten)]
+    place: CodePlace,
+    /// The character in the line, from 1.
+    column: u32,
 }
 
 impl Tool for LspDefinitionTool {
@@ -56,7 +65,10 @@ impl Tool for LspDefinitionTool {
         let answer = hands.ask_about_code(question).await?;
         let status = AnswerStatus::of(&answer);
         match answer.findings {
-            CodeFindings::Places(places) => Ok(Output { places, status }),
+            CodeFindings::Places(places) => {
+                let places = places.into_iter().map(|place| DefinedPlace { column: place.column, place });
+                Ok(Output { places: places.collect(), status })
+            }
             _ => Err(other_answer()),
         }
     }

@@ -1,6 +1,9 @@
 //! Language servers. The design counts lines and characters from 0, as the protocol does.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
+use toolgate_contract::file_uri;
 
 use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
 use crate::json_result::object;
@@ -39,9 +42,10 @@ pub(super) fn leave_diagnostics(returned: &mut Returned<'_>) -> ShownResult {
 
 pub(super) fn leave_definition(returned: &mut Returned<'_>) -> ShownResult {
     let location = returned.list("places").first().map(|place| {
-        let line = place["line"].as_u64().unwrap_or(1).saturating_sub(1);
-        let start = json!({ "line": line, "character": 0 });
-        let uri = format!("file://{}", returned.memory.absolute(place["path"].as_str().unwrap_or_default()));
+        let from_zero = |name: &str| place[name].as_u64().unwrap_or(1).saturating_sub(1);
+        let start = json!({ "line": from_zero("line"), "character": from_zero("column") });
+        let path = returned.memory.absolute(place["path"].as_str().unwrap_or_default());
+        let uri = file_uri(Path::new(&path));
         json!({ "uri": uri, "range": { "start": start, "end": start }, "text": place["text"] })
     });
     object(json!({ "ok": true, "location": location, "server_status": status(returned) }))

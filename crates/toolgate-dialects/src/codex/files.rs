@@ -1,7 +1,7 @@
 //! Patches, images, and the file tools of January 2026.
 
 use serde_json::{Value, json};
-use toolgate_contract::ToolError;
+use toolgate_contract::{ToolError, file_uri_path};
 
 use super::exec_output::wall_time;
 use super::indented_block;
@@ -70,7 +70,8 @@ pub(super) fn leave_image(_: &mut Returned<'_>) -> ShownResult {
 }
 
 fn absolute(args: &Arguments, name: &str) -> Result<(), EnterFault> {
-    match args.word(name).starts_with('/') {
+    let path = args.word(name);
+    match path.starts_with('/') || file_uri_path(path).is_some() {
         true => Ok(()),
         false => Err(ToolError::invalid_args(format!("{name} must be an absolute path")).into()),
     }

@@ -1,6 +1,9 @@
 //! `lsp`: what language servers know of code, as JSON in the protocol's own form.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
+use toolgate_contract::file_uri;
 
 use crate::dialect::{DialectTool, Returned, ShownResult};
 use crate::languages::{self, CHARACTER, FILE, LINE, OPERATION, QUERY, remarks, uses};
@@ -55,7 +58,13 @@ fn found(returned: &Returned<'_>, operation: &str) -> Vec<Value> {
 
 fn placed(memory: &DialectMemory, place: &Value) -> Value {
     let path = place["path"].as_str().unwrap_or_default();
-    location(memory, path, place["line"].as_u64().unwrap_or(1), None, place["text"].as_str())
+    let mut placed = location(memory, path, place["line"].as_u64().unwrap_or(1), None, place["text"].as_str());
+    if let Some(column) = place["column"].as_u64() {
+        for edge in ["start", "end"] {
+            placed["range"][edge]["character"] = column.saturating_sub(1).into();
+        }
+    }
+    placed
 }
 
 /// The other function of a call, and where the call is.
@@ -65,11 +74,11 @@ fn named(memory: &DialectMemory, call: &Value, who: &str) -> Value {
     named
 }
 
-/// A place as the protocol has it, with lines from 0. Which characters of a line it is isn't known; its text says more.
+/// A place as the protocol has it, with lines from 0. Where its characters in a line aren't known, its text says more.
 fn location(memory: &DialectMemory, path: &str, line: u64, end: Option<u64>, text: Option<&str>) -> Value {
     let at = |line: u64| json!({ "line": line.saturating_sub(1), "character": 0 });
     let mut location = json!({
-        "uri": format!("file://{}", memory.absolute(path)),
+        "uri": file_uri(Path::new(&memory.absolute(path))),
         "range": { "start": at(line), "end": at(end.unwrap_or(line)) },
     });
     if let Some(text) = text {

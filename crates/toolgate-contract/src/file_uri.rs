@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The URI of a path.
-pub(crate) fn of_path(path: &Path) -> String {
+pub fn file_uri(path: &Path) -> String {
     let mut uri = String::from("file://");
     for byte in path.as_os_str().as_bytes() {
         match byte {
@@ -16,7 +16,7 @@ pub(crate) fn of_path(path: &Path) -> String {
 }
 
 /// The path of a URI; none if it isn't one of a file on this machine.
-pub(crate) fn to_path(uri: &str) -> Option<PathBuf> {
+pub fn file_uri_path(uri: &str) -> Option<PathBuf> {
     let rest = uri.strip_prefix("file://")?;
     let rest = if rest.starts_with('/') { rest } else { rest.strip_prefix("localhost")? };
     let (mut bytes, raw) = (Vec::new(), rest.as_bytes());
@@ -45,11 +45,11 @@ mod tests {
     #[test]
     fn paths_come_back() {
         for path in ["/a/b.rs", "/a b/ä#?%20.py", "/w/@scope/x:y.ts"] {
-            assert_eq!(to_path(&of_path(Path::new(path))).unwrap(), Path::new(path));
+            assert_eq!(file_uri_path(&file_uri(Path::new(path))).unwrap(), Path::new(path));
         }
-        assert_eq!(to_path("file:///c%3A/x%"), Some("/c:/x%".into()));
+        assert_eq!(file_uri_path("file:///c%3A/x%"), Some("/c:/x%".into()));
         for foreign in ["untitled:1", "file://host/x", "zip:///a", "bundled:///a"] {
-            assert_eq!(to_path(foreign), None, "{foreign}");
+            assert_eq!(file_uri_path(foreign), None, "{foreign}");
         }
     }
 }
