@@ -18,6 +18,9 @@ use spans::Normalization;
 /// How many matches an ambiguity error lists.
 const LISTED: usize = 10;
 
+/// What is between the number of a line and its text, wherever models are shown both.
+const LINE_NUMBER_MARKS: [&str; 3] = ["→", "\t", ": "];
+
 /// The result of an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditedText {
@@ -105,7 +108,21 @@ fn plan_by_tiers(text: &[u8], find: &str, replace: &str, all: bool) -> Result<Ed
 
 fn no_match(text: &[u8], find: &str) -> EditFault {
     let wanted: Vec<_> = find.strip_suffix('\n').unwrap_or(find).split('\n').map(str::as_bytes).collect();
-    EditFault::NoMatch { nearest: nearest(&IndexedText::new(text, false), &wanted) }
+    let occurs = |plain: String| matches!(spans::plan(text, Normalization::Endings, &plain, "", true), Ok(Some(_)));
+    let is_numbered = without_line_numbers(find).is_some_and(occurs);
+    EditFault::NoMatch { nearest: nearest(&IndexedText::new(text, false), &wanted), is_numbered }
+}
+
+/// The text without the line numbers that its lines begin with, if all of them do: readers copy them from what they were shown.
+fn without_line_numbers(find: &str) -> Option<String> {
+    let text = |line: &str| {
+        let numbered = line.trim_start().trim_start_matches('L');
+        let rest = numbered.trim_start_matches(|letter: char| letter.is_ascii_digit());
+        let marked = (rest.len() < numbered.len()).then_some(rest)?;
+        LINE_NUMBER_MARKS.iter().find_map(|mark| marked.strip_prefix(mark)).map(str::to_owned)
+    };
+    let lines: Option<Vec<String>> = find.strip_suffix('\n').unwrap_or(find).split('\n').map(text).collect();
+    lines.map(|lines| lines.join("\n")).filter(|plain| !plain.is_empty())
 }
 
 #[cfg(test)]

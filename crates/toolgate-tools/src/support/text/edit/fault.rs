@@ -29,6 +29,8 @@ pub enum EditFault {
     NoMatch {
         /// The most similar text.
         nearest: Option<Box<NearestMatch>>,
+        /// Whether it does without the line numbers at the beginning of its lines.
+        is_numbered: bool,
     },
     /// The edit fails because of the file's encoding.
     Encoding(EncodingFault),
@@ -55,8 +57,13 @@ impl fmt::Display for EditFault {
                 let listed: Vec<_> = matches.iter().map(ToString::to_string).collect();
                 f.write_str(&listed.join("\n"))
             }
-            Self::NoMatch { nearest: None } => f.write_str("`find` isn't in the file, and nothing similar is either."),
-            Self::NoMatch { nearest: Some(nearest) } => write!(f, "`find` isn't in the file. {nearest}"),
+            Self::NoMatch { is_numbered: true, .. } => {
+                f.write_str("`find` isn't in the file; without the line numbers in front of its lines it is.")
+            }
+            Self::NoMatch { nearest: None, .. } => {
+                f.write_str("`find` isn't in the file, and nothing similar is either.")
+            }
+            Self::NoMatch { nearest: Some(nearest), .. } => write!(f, "`find` isn't in the file. {nearest}"),
             Self::Encoding(fault) => fault.fmt(f),
         }
     }
@@ -84,6 +91,9 @@ impl From<EditFault> for ToolError {
                     .with_hint(hint)
                     .with_details(json!({ "places": matches.len(), "more": more }))
             }
+            EditFault::NoMatch { is_numbered: true, .. } => Self::new(ErrorCode::NoMatch, message)
+                .with_hint("Line numbers aren't part of the file: leave them out.")
+                .with_details(json!({ "line_numbers": true })),
             EditFault::NoMatch { .. } => Self::new(ErrorCode::NoMatch, message),
             EditFault::Encoding(EncodingFault::Unmappable { .. } | EncodingFault::NotText) => {
                 Self::invalid_args(message)

@@ -85,7 +85,7 @@ fn indentation_may_differ_by_a_constant_and_new_lines_follow() {
 #[test]
 fn uneven_indentation_never_applies() {
     let fault = edit(b"  a\n    b\n", "a\nb", "c\nd", false).unwrap_err();
-    assert!(matches!(fault, EditFault::NoMatch { nearest: Some(_) }), "{fault}");
+    assert!(matches!(fault, EditFault::NoMatch { nearest: Some(_), .. }), "{fault}");
     let fault = edit(b"a\n  b\n", "  a\n    b\n", "x\n", false).unwrap_err();
     assert!(matches!(fault, EditFault::NoMatch { .. }), "`x` can't be moved further left: {fault}");
 }
@@ -132,7 +132,22 @@ fn no_match_shows_the_nearest_text_and_why_it_differs() {
     for part in ["line 2", "expected: let total = sum(item);", "found: let total = sum(items);"] {
         assert!(error.message.contains(part), "{}", error.message);
     }
-    assert_eq!(edit(b"abc", "zzz", "x", false), Err(EditFault::NoMatch { nearest: None }));
+    assert_eq!(edit(b"abc", "zzz", "x", false), Err(EditFault::NoMatch { nearest: None, is_numbered: false }));
+}
+
+/// Models copy the numbers that they were shown beside the lines. They are named, and never left out silently.
+#[test]
+fn copied_line_numbers_are_named_where_the_text_is_there_without_them() {
+    let content = b"one\r\n  two\nthree\n";
+    for find in ["1\tone", "     1→one\n     2→  two", "1: one\n2:   two\n", "L2:   two"] {
+        let error = ToolError::from(edit(content, find, "x", false).unwrap_err());
+        assert_eq!(error.code, ErrorCode::NoMatch);
+        assert!(error.message.contains("line numbers") && error.hint.unwrap().contains("leave them out"), "{find}");
+    }
+    for find in ["1\tfour", "1\tone\ntwo", "10 one", "1:one", "1\t"] {
+        let error = ToolError::from(edit(content, find, "x", false).unwrap_err());
+        assert!(!error.message.contains("line numbers"), "{find}: {}", error.message);
+    }
 }
 
 #[test]
