@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolgate_contract::{ErrorCode, Event, Reply, Right, ToolError};
 
 use crate::memory::DialectMemory;
-use crate::nearest::meant_name;
+use crate::nearest::{meant_name, names};
 use crate::parameter::{ArgumentError, Arguments, Parameter, schema};
 
 /// The same abilities in the words of one client.
@@ -146,10 +146,10 @@ pub struct Answered<'a> {
 impl NativeCall {
     /// A call of a native tool. Arguments that are `null` are left out.
     pub fn new(tool: &'static str, args: Value) -> Self {
-        let args = match args {
-            Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
-            other => other,
-        };
+        let mut args = args;
+        if let Value::Object(fields) = &mut args {
+            fields.retain(|_, value| !value.is_null());
+        }
         Self { tool, args, requested: Vec::new(), justification: None, then: None }
     }
 }
@@ -441,7 +441,7 @@ impl Dialect {
         let is_text = self.format == ResultFormat::Text;
         let meant = meant_name(tool, &known).filter(|_| is_text && matches!(fault, EnterFault::UnknownTool));
         // Some clients name tools that are near themselves.
-        if let Some(meant) = meant.filter(|name| !shown.text.contains(name)) {
+        if let Some(meant) = meant.filter(|name| !names(&shown.text, name)) {
             shown.text += &format!("\nDid you mean `{meant}`?");
         }
         shown

@@ -20,6 +20,9 @@ const OF_TOOLS: [ErrorCode; 7] = [
     ErrorCode::ApprovalDenied,
 ];
 
+/// Errors that name arguments of the call. Others may name a file that is called like one.
+const OF_ARGUMENTS: [ErrorCode; 3] = [ErrorCode::InvalidArgs, ErrorCode::NoMatch, ErrorCode::AmbiguousMatch];
+
 /// What the list of all native tools begins with, which is the hint where one of them isn't there.
 const NATIVE_TOOLS: &str = "The tools here are: ";
 
@@ -39,7 +42,11 @@ impl Dialect {
             true => error.message.replacen(&format!("`{native}`"), &format!("`{tool}`"), 1),
             false => error.message.clone(),
         };
-        ToolError { hint, message, ..error.clone() }
+        let own = ToolError { hint, message, ..error.clone() };
+        match self.tool(tool).filter(|_| OF_ARGUMENTS.contains(&error.code)) {
+            Some(called) => called.with_own_arguments(own),
+            None => own,
+        }
     }
 
     /// A hint with the names of this dialect's tools in place of the native ones that it has.

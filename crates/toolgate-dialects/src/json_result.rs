@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::dialect::{EnterFault, FailedCall, Returned, ShownResult};
+use crate::nearest::meant_name;
 use crate::parameter::ArgumentError;
 
 /// The result of this object. One whose `ok` isn't true is marked as an error.
@@ -36,9 +37,22 @@ fn fault(fault: &ArgumentError) -> String {
 }
 
 /// What to do next, if something is known.
-pub(crate) fn hint<'a>(failed: &'a FailedCall<'_>) -> Option<&'a str> {
+pub(crate) fn hint(failed: &FailedCall<'_>) -> Option<String> {
     match failed.fault {
-        EnterFault::Refused(error) => error.hint.as_deref(),
-        _ => None,
+        EnterFault::Refused(error) => error.hint.clone(),
+        EnterFault::UnknownTool => {
+            meant_name(failed.tool, failed.known).map(|meant| format!("Did you mean `{meant}`?"))
+        }
+        EnterFault::Arguments(_) => None,
     }
+}
+
+/// What a command had printed until the limit of its call stopped it: each stream by its name.
+pub(crate) fn printed_streams<'a>(failed: &'a FailedCall<'_>) -> Vec<(&'static str, &'a str)> {
+    let details = match failed.fault {
+        EnterFault::Refused(error) => error.details.as_ref(),
+        _ => None,
+    };
+    let stream = |name| Some((name, details?[name].as_str()?));
+    ["stdout", "stderr"].into_iter().filter_map(stream).collect()
 }

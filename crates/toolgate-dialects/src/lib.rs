@@ -1,6 +1,7 @@
 //! The dialects of models and clients: the same abilities in the words that each of them knows, tool definitions and tool calls in
 //! each API's own format, and the strict JSON that all of them are read as. Conversion only; nothing here depends on the gate.
 
+mod argument_names;
 mod autonous;
 mod best_known;
 mod changed_lines;

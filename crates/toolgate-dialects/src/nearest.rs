@@ -14,6 +14,11 @@ pub(crate) fn meant_name<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str
     (distance(unknown, nearest) <= unknown.chars().count() / 3).then_some(nearest)
 }
 
+/// Whether a text names a tool: as a word of its own, not as a part of another name.
+pub(crate) fn names(text: &str, tool: &str) -> bool {
+    text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').any(|word| word == tool)
+}
+
 /// How many letters are wrong; their case matters least.
 fn distance(one: &str, other: &str) -> usize {
     strsim::damerau_levenshtein(&one.to_lowercase(), &other.to_lowercase())
@@ -29,5 +34,10 @@ mod tests {
         assert_eq!(nearest_names("Read_File", &known, 2), ["read_file", "write_file"]);
         assert_eq!(nearest_names("globb", &known, 1), ["glob"]);
         assert_eq!((meant_name("GLOB", &known), meant_name("blog", &known)), (Some("glob"), None));
+    }
+
+    #[test]
+    fn a_name_inside_of_another_is_not_named() {
+        assert!(names("Available tools: read, write.", "write") && !names("No such tool: Bashh", "Bash"));
     }
 }

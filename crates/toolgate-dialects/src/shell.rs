@@ -1,10 +1,15 @@
 //! What dialects have in common about commands: units of time, words, and the directory that a command leaves the shell in.
 
+use toolgate_contract::ToolError;
+
 use crate::dialect::Returned;
 use crate::memory::DialectMemory;
 
 /// The longest wait of a native call, in milliseconds: for clients that wait for a command's end.
 pub(crate) const MOST_WAIT_MS: i64 = 600_000;
+
+/// The exit code of a command that took too long.
+pub(crate) const TIMED_OUT: i64 = 124;
 
 /// Seconds for a limit in milliseconds, rounded up: a limit never gets shorter.
 pub(crate) fn seconds(milliseconds: i64) -> i64 {
@@ -49,11 +54,18 @@ pub(crate) fn is_our_shell(shell: &str) -> bool {
 
 /// Both streams of a command as one text, standard output first. Their order among each other isn't recorded.
 pub(crate) fn both_streams(returned: &Returned<'_>) -> String {
-    let (mut output, errors) = (returned.text("stdout").to_owned(), returned.text("stderr"));
-    if !output.is_empty() && !output.ends_with('\n') && !errors.is_empty() {
-        output.push('\n');
-    }
-    output + errors
+    joined(returned.text("stdout"), returned.text("stderr"))
+}
+
+fn joined(output: &str, errors: &str) -> String {
+    let has_open_line = !output.is_empty() && !output.ends_with('\n') && !errors.is_empty();
+    format!("{output}{}{errors}", if has_open_line { "\n" } else { "" })
+}
+
+/// What a command had printed until the limit of its call stopped it: both streams as one text.
+pub(crate) fn printed_until_stopped(error: &ToolError) -> String {
+    let stream = |name: &str| error.details.as_ref().and_then(|details| details[name].as_str()).unwrap_or_default();
+    joined(stream("stdout"), stream("stderr"))
 }
 
 /// What the model has to know of a command beside its output: what the sandbox denied, what was noted, and what was quarantined.

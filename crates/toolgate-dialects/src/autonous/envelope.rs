@@ -62,7 +62,7 @@ pub(super) fn failure(failed: &FailedCall<'_>) -> ShownResult {
         EnterFault::Refused(error) => (error.code.class(), error.details.as_ref()),
     };
     let printed = |name: &str| details.and_then(|details| details[name].as_str()).unwrap_or_default();
-    let said = [printed("stderr"), &message(failed), hint(failed).unwrap_or_default()];
+    let said = [printed("stderr"), &message(failed), &hint(failed).unwrap_or_default()];
     let said: Vec<&str> = said.into_iter().filter(|line| !line.is_empty()).collect();
     let output = Output {
         exit_code: exit_code(class),

@@ -2,9 +2,11 @@
 
 use toolgate_contract::{ErrorCode, ToolError};
 
+use super::files::REMINDER;
 use crate::dialect::{EnterFault, FailedCall, ShownResult};
-use crate::numbered::has_line_numbers;
+use crate::fence::without_tags;
 use crate::parameter::ArgumentError;
+use crate::shell::printed_until_stopped;
 
 pub(super) fn failure(failed: &FailedCall<'_>) -> ShownResult {
     ShownResult::error(match failed.fault {
@@ -46,8 +48,7 @@ fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
         ErrorCode::NoMatch => {
             // Of several replacements, the native message says which one it was.
             let old = if failed.tool == "MultiEdit" { message.as_str() } else { failed.text("old_string") };
-            let copied = if has_line_numbers(old) { "\nThe line numbers that Read shows aren't part of the file: leave them out." } else { "" };
-            use_error(&format!("String to replace not found in file.\nString: {old}")) + copied
+            use_error(&format!("String to replace not found in file.\nString: {old}"))
         }
         ErrorCode::AmbiguousMatch => {
             let (count, old) = (places(message), failed.text("old_string"));
@@ -58,6 +59,11 @@ fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
             let id = ["task_id", "shell_id", "bash_id"].iter().map(|name| failed.text(name)).find(|id| !id.is_empty());
             use_error(&format!("No task found with ID: {}", id.unwrap_or_default()))
         }
+        ErrorCode::Timeout if failed.tool == "Bash" => {
+            let printed = without_tags(&printed_until_stopped(error), &[REMINDER]);
+            let limit = message.trim_end_matches('.').rsplit(' ').next().unwrap_or_default();
+            format!("Exit code 143\nCommand timed out after {limit}\n{printed}").trim_end().to_owned()
+        }
         ErrorCode::InvalidArgs if message.starts_with(NO_CHANGES) => use_error(message),
         ErrorCode::StaleFile if is_unread(error) => use_error(message),
         ErrorCode::StaleFile => {
@@ -65,7 +71,7 @@ fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
                 .to_owned()
         }
         ErrorCode::ApprovalRequired => {
-            format!("Claude requested permissions to use {}, but you haven't granted it yet.\n{message}", failed.tool)
+            format!("Claude requested permissions to {}, but you haven't granted it yet.\n{message}", asked(failed))
         }
         ErrorCode::ApprovalDenied => format!("The user doesn't want to proceed with this tool use. {message}"),
         ErrorCode::SensitivePath | ErrorCode::PathOutsideWorkspace if is_file(failed) => {
@@ -80,6 +86,16 @@ fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
         }
         ErrorCode::InvalidArgs => use_error(&format!("InputValidationError: {message}")),
         _ => message.clone(),
+    }
+}
+
+/// What a call asks to do: with a file, or at all.
+fn asked(failed: &FailedCall<'_>) -> String {
+    let path = ["file_path", "notebook_path"].iter().map(|name| failed.text(name)).find(|path| !path.is_empty());
+    match path.map(|path| failed.memory.absolute(&failed.memory.native(path))) {
+        Some(path) if failed.tool.ends_with("Read") => format!("read from {path}"),
+        Some(path) => format!("write to {path}"),
+        None => format!("use {}", failed.tool),
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolgate_contract::{ApprovalScope, Decision, ErrorClass, ErrorCode, Reply, ToolError, Verdict};
 
 use crate::dialect::{EnterFault, FailedCall, Returned, ShownResult};
-use crate::json_result::{message, object};
+use crate::json_result::{hint, message, object, printed_streams};
 
 pub(super) fn leave(returned: &mut Returned<'_>) -> ShownResult {
     let mut result = call_result(&returned.reply.tool_call_id, Some(returned.reply));
@@ -20,8 +20,16 @@ pub(super) fn failure(failed: &FailedCall<'_>) -> ShownResult {
         EnterFault::Refused(error) => error.code,
     };
     let mut error = json!({ "code": code, "message": message(failed) });
-    if let EnterFault::Refused(refused) = failed.fault {
-        error["details"] = details(refused);
+    match failed.fault {
+        EnterFault::Refused(refused) => error["details"] = details(refused),
+        _ => {
+            if let Some(hint) = hint(failed) {
+                error["details"] = json!({ "hint": hint });
+            }
+        }
+    }
+    for (stream, text) in printed_streams(failed) {
+        error["details"][stream] = text.into();
     }
     result["error"] = error;
     object(result)

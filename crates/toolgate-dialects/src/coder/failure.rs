@@ -4,10 +4,8 @@ use serde_json::{Value, json};
 use toolgate_contract::{ErrorClass, ErrorCode};
 
 use crate::dialect::{EnterFault, FailedCall, ShownResult};
-use crate::json_result::{hint, message, object};
-
-/// The exit code of a command that took too long.
-const TIMED_OUT: i64 = 124;
+use crate::json_result::{hint, message, object, printed_streams};
+use crate::shell::TIMED_OUT;
 
 pub(super) fn failure(failed: &FailedCall<'_>) -> ShownResult {
     let message = message(failed);
@@ -40,14 +38,10 @@ fn is_timeout(fault: &EnterFault) -> bool {
 
 /// A command that was stopped by the limit of its call still is the result of a command.
 fn timed_out(failed: &FailedCall<'_>, result: &mut Value) {
-    let details = match failed.fault {
-        EnterFault::Refused(error) => error.details.clone().unwrap_or_default(),
-        _ => Value::Null,
-    };
     result["command"] = failed.text("command").into();
     result["exit_code"] = TIMED_OUT.into();
-    for stream in ["stdout", "stderr"] {
-        result[stream] = details[stream].as_str().unwrap_or_default().into();
+    for (stream, text) in [("stdout", ""), ("stderr", "")].into_iter().chain(printed_streams(failed)) {
+        result[stream] = text.into();
     }
     result["truncated"] = failed.reply.is_some_and(|reply| reply.truncated.is_some()).into();
     result["duration_ms"] = failed.reply.map_or(0, |reply| reply.duration_ms).into();

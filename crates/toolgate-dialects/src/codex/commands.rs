@@ -74,6 +74,7 @@ pub(super) fn enter_stdin(args: &Arguments, memory: &DialectMemory) -> Result<Na
     let number = args.integer("session_id").unwrap_or_default();
     let process = memory.process(number).ok_or_else(|| {
         ToolError::new(ErrorCode::NotFound, format!("write_stdin failed: Unknown process id {number}"))
+            .with_hint("Sessions have the numbers that `exec_command` told, in this conversation alone.")
     })?;
     let chars = args.text("chars").unwrap_or_default();
     let wait = |(least, most): (i64, i64), default| args.integer("yield_time_ms").unwrap_or(default).clamp(least, most);

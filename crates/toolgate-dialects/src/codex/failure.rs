@@ -1,12 +1,12 @@
 //! How Codex says that a call failed.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolgate_contract::{ErrorClass, ErrorCode, ToolError};
 
 use crate::dialect::{EnterFault, FailedCall, ShownResult};
 use crate::matches::texts;
 use crate::parameter::ArgumentError;
-use crate::shell::command_line;
+use crate::shell::{TIMED_OUT, command_line, printed_until_stopped};
 
 pub(super) fn failure(failed: &FailedCall<'_>) -> ShownResult {
     ShownResult::error(match failed.fault {
@@ -40,7 +40,16 @@ fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
         }
         ("read_file", code) if code.class() == ErrorClass::ToolExec => format!("failed to read file: {message}"),
         (_, ErrorCode::InvalidArgs) => message.clone(),
+        ("shell" | "container.exec" | "local_shell", ErrorCode::Timeout) => {
+            let output = format!("{message}\n{}", printed_until_stopped(error));
+            json!({ "output": output, "metadata": { "exit_code": TIMED_OUT } }).to_string()
+        }
+        ("shell_command", ErrorCode::Timeout) => {
+            format!("Exit code: {TIMED_OUT}\nOutput:\n{message}\n{}", printed_until_stopped(error))
+        }
+        (_, ErrorCode::ApprovalRequired) => format!("approval policy is Never; reject command\n{message}"),
         (_, code) if code.class() == ErrorClass::Policy => {
+            let by_whom = if code == ErrorCode::ApprovalDenied { " by user" } else { "" };
             let command = ["cmd", "command"].iter().find_map(|name| failed.args.get(*name));
             let command = command.map(|command| match command {
                 Value::Array(_) => command_line(&texts(command)),
@@ -48,7 +57,7 @@ fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
             });
             let quoted = command.map_or_else(String::new, |command| format!("`/bin/bash -lc '{command}'` "));
             format!(
-                "{} failed: CreateProcess {{ message: \"Rejected(\\\"{quoted}rejected: {message}\\\")\" }}",
+                "{} failed: CreateProcess {{ message: \"Rejected(\\\"{quoted}rejected{by_whom}: {message}\\\")\" }}",
                 failed.tool
             )
         }

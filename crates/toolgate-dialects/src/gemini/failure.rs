@@ -2,10 +2,11 @@
 
 use toolgate_contract::{ErrorCode, ToolError};
 
+use super::commands::untrusted;
 use crate::dialect::{EnterFault, FailedCall, ShownResult};
 use crate::nearest::nearest_names;
-use crate::numbered::has_line_numbers;
 use crate::parameter::ArgumentError;
+use crate::shell::printed_until_stopped;
 
 pub(super) fn failure(failed: &FailedCall<'_>) -> ShownResult {
     ShownResult::error(match failed.fault {
@@ -45,14 +46,11 @@ fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
             path(),
             failed.memory.workspace
         ),
-        ErrorCode::NoMatch => {
-            let copied = if has_line_numbers(failed.text("old_string")) {
-                " The line numbers that you may have seen aren't part of the file: leave them out."
-            } else {
-                ""
-            };
-            format!("Could not find an exact match for 'old_string' in '{}'. {message}{copied}", path())
-        }
+        ErrorCode::NoMatch => format!("Could not find an exact match for 'old_string' in '{}'. {message}", path()),
+        ErrorCode::Timeout if failed.tool == "run_shell_command" => match printed_until_stopped(error) {
+            printed if printed.is_empty() => message.clone(),
+            printed => format!("{message}\n{}", untrusted(&format!("Output: {}", printed.trim_end()))),
+        },
         ErrorCode::AmbiguousMatch => format!(
             "Failed to edit, Expected 1 occurrence but found {} for old_string in file: {}. If you intended to replace all of them, \
              set 'allow_multiple' to true. {message}",

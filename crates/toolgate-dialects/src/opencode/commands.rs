@@ -11,7 +11,7 @@ use crate::shell::{MOST_WAIT_MS, both_streams, command_notes, seconds};
 /// Milliseconds that a command may take where the model says nothing.
 const DEFAULT_TIMEOUT: i64 = 120_000;
 /// The tag around what this client says of a command beside its output.
-const METADATA: &str = "shell_metadata";
+pub(super) const METADATA: &str = "shell_metadata";
 
 pub(super) fn enter_bash(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
     let call = json!({

@@ -2,9 +2,11 @@
 
 use toolgate_contract::{ErrorClass, ErrorCode, ToolError};
 
+use super::commands::METADATA;
 use crate::dialect::{EnterFault, FailedCall, ShownResult};
-use crate::numbered::has_line_numbers;
+use crate::fence::without_tags;
 use crate::parameter::ArgumentError;
+use crate::shell::printed_until_stopped;
 
 pub(super) fn failure(failed: &FailedCall<'_>) -> ShownResult {
     let tool = failed.tool;
@@ -46,17 +48,14 @@ fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
         ErrorCode::NotFound if !failed.text("filePath").is_empty() => {
             format!("File not found: {}", failed.memory.absolute(&failed.memory.native(failed.text("filePath"))))
         }
-        ErrorCode::NoMatch => {
-            let copied = if has_line_numbers(failed.text("oldString")) {
-                "\nThe line numbers that read shows aren't part of the file: leave them out."
-            } else {
-                ""
-            };
-            format!("Could not find oldString in the file. {message}{copied}")
-        }
+        ErrorCode::NoMatch => format!("Could not find oldString in the file. {message}"),
         ErrorCode::AmbiguousMatch => format!("Found multiple matches for oldString. {message}"),
         ErrorCode::NotFound if failed.tool == "skill" => {
             format!("Skill \"{}\" not found. {message}", failed.text("name"))
+        }
+        ErrorCode::Timeout if failed.tool == "bash" => {
+            let printed = without_tags(&printed_until_stopped(error), &[METADATA]);
+            format!("{printed}\n\n<{METADATA}>\nshell tool terminated command: {message}\n</{METADATA}>")
         }
         ErrorCode::ApprovalDenied => format!("The user rejected permission to use this specific tool call. {message}"),
         code if code.class() == ErrorClass::Policy => {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolgate_contract::{ErrorClass, ErrorCode, ToolError};
 
 use crate::dialect::{EnterFault, FailedCall, ShownResult};
-use crate::json_result::{hint, message, object};
+use crate::json_result::{hint, message, object, printed_streams};
 
 pub(super) fn failure(failed: &FailedCall<'_>) -> ShownResult {
     let kind = kind(failed.fault);
@@ -15,6 +15,9 @@ pub(super) fn failure(failed: &FailedCall<'_>) -> ShownResult {
     let mut result = json!({ "ok": false, "error": error });
     if kind == "Timeout" {
         result["timeout"] = true.into();
+        for (stream, text) in printed_streams(failed) {
+            result[stream] = text.into();
+        }
     }
     if let Some(request) = approval_request(failed) {
         result["approval"] = request;
