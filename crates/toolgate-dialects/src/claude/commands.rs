@@ -20,6 +20,9 @@ const MOST_FOREGROUND: i64 = 600_000;
 const PREVIEW_BYTES: usize = 2048;
 /// Milliseconds that an output is waited for where the model says nothing.
 const DEFAULT_WAIT: i64 = 30_000;
+/// The tags around output: what is left of a long one, and what a command in the background has printed.
+const PERSISTED: &str = "persisted-output";
+const OUTPUT: &str = "output";
 /// An expression that nothing matches: whoever waits for it waits for the end.
 const NEVER: &str = r"[^\s\S]";
 
@@ -84,12 +87,14 @@ pub(super) fn leave_bash_2_0(returned: &mut Returned<'_>) -> ShownResult {
 fn bash(returned: &mut Returned<'_>, streams: [String; 2], nothing: &str, is_persisted: bool) -> ShownResult {
     if returned.field("running").as_bool() == Some(true) {
         let id = returned.text("process").to_owned();
-        return ShownResult::ok(format!(
+        let started = format!(
             "Command running in background with ID: {id}. Output is being written to: {id}. {}",
-            "This ID shows what it has printed, and stops it."
-        ));
+            "This ID shows what it prints from here on, and stops it."
+        );
+        // What it has printed by now is told here alone.
+        return ShownResult::ok(with_output(&started, &joined(&streams, OUTPUT)));
     }
-    let mut output = stored_output(returned, &joined(&streams), is_persisted);
+    let mut output = stored_output(returned, &joined(&streams, PERSISTED), is_persisted);
     output += &command_notes(returned).iter().map(|note| format!("\n{note}")).collect::<String>();
     if returned.field("timed_out").as_bool() == Some(true) {
         let limit = seconds(returned.args.integer("timeout").unwrap_or(DEFAULT_TIMEOUT));
@@ -117,8 +122,8 @@ fn stored_output(returned: &Returned<'_>, output: &str, is_persisted: bool) -> S
     let preview = &output[..output.floor_char_boundary(PREVIEW_BYTES)];
     let preview = preview.rsplit_once('\n').map_or(preview, |(whole, _)| whole);
     format!(
-        "<persisted-output>\nOutput too large ({size}). Full output can be read with the tool `artifact`: {artifact}\n\n\
-         Preview (first 2KB):\n{preview}\n...\n</persisted-output>"
+        "<{PERSISTED}>\nOutput too large ({size}). Full output can be read with the tool `artifact`: {artifact}\n\n\
+         Preview (first 2KB):\n{preview}\n...\n</{PERSISTED}>"
     )
 }
 
@@ -127,9 +132,10 @@ pub(super) fn kilobytes(bytes: u64) -> String {
     format!("{:.1}KB", bytes as f64 / 1024.0)
 }
 
-fn joined(streams: &[String]) -> String {
+/// Both streams, without the tags of this client and the one that is put around them.
+fn joined(streams: &[String], around: &str) -> String {
     let parts: Vec<&str> = streams.iter().map(|stream| stream.trim_end()).filter(|stream| !stream.is_empty()).collect();
-    without_tags(&parts.join("\n"), &[REMINDER])
+    without_tags(&parts.join("\n"), &[REMINDER, around])
 }
 
 fn with_output(first: &str, output: &str) -> String {
@@ -214,16 +220,16 @@ pub(super) fn leave_task_output(returned: &mut Returned<'_>) -> ShownResult {
         format!("<status>{}</status>", if is_running { "running" } else { "completed" }),
     ];
     parts.extend(returned.field("exit_code").as_i64().map(|code| format!("<exit_code>{code}</exit_code>")));
-    let output = joined(&[returned.text("stdout").to_owned(), returned.text("stderr").to_owned()]);
+    let output = joined(&[returned.text("stdout").to_owned(), returned.text("stderr").to_owned()], OUTPUT);
     if !output.is_empty() {
-        parts.push(format!("<output>\n{output}\n</output>"));
+        parts.push(format!("<{OUTPUT}>\n{output}\n</{OUTPUT}>"));
     }
     ShownResult::ok(parts.join("\n\n"))
 }
 
 /// What a command in the background has printed, where the model reads it like a file.
 pub(super) fn printed(returned: &Returned<'_>) -> ShownResult {
-    ShownResult::ok(joined(&[returned.text("stdout").to_owned(), returned.text("stderr").to_owned()]))
+    ShownResult::ok(joined(&[returned.text("stdout").to_owned(), returned.text("stderr").to_owned()], OUTPUT))
 }
 
 pub(super) fn enter_output(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
@@ -239,7 +245,7 @@ pub(super) fn leave_output(returned: &mut Returned<'_>) -> ShownResult {
     for name in ["stdout", "stderr"] {
         let lines = returned.text(name).trim_end().lines();
         let lines = lines.filter(|line| filter.as_ref().is_none_or(|filter| filter.is_match(line)));
-        let text = without_tags(&lines.collect::<Vec<_>>().join("\n"), &[REMINDER]);
+        let text = without_tags(&lines.collect::<Vec<_>>().join("\n"), &[REMINDER, "stdout", "stderr"]);
         if !text.is_empty() {
             parts.push(format!("<{name}>\n{text}\n</{name}>"));
         }

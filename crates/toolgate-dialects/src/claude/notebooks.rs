@@ -4,11 +4,14 @@ use serde_json::json;
 
 use super::files::{remember, unread};
 use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
+use crate::fence::without_tags;
 use crate::memory::DialectMemory;
 use crate::parameter::ParameterKind::{Choice, Text};
 use crate::parameter::{Arguments, Parameter};
 use crate::redaction::refuse_mask;
 
+/// The tag around each cell.
+const CELL: &str = "cell";
 const NOTEBOOK_PATH: Parameter = Parameter::required("notebook_path", Text, "The absolute path of the notebook");
 pub(super) const READ: &[Parameter] = &[NOTEBOOK_PATH, Parameter::optional("cell_id", Text, "Show only this cell")];
 pub(super) const EDIT: &[Parameter] = &[
@@ -43,8 +46,9 @@ pub(super) fn cells(returned: &Returned<'_>) -> ShownResult {
         };
         let printed = cell["outputs"].as_array().into_iter().flatten().filter_map(|output| output.as_str());
         let printed: String = printed.map(|output| format!("\n{}", output.trim_end_matches('\n'))).collect();
+        let (source, printed) = (without_tags(text("source"), &[CELL]), without_tags(&printed, &[CELL]));
         let id = text("id");
-        format!("<cell id=\"{id}\">{kind}{}</cell id=\"{id}\">{printed}", text("source"))
+        format!("<{CELL} id=\"{id}\">{kind}{source}</{CELL} id=\"{id}\">{printed}")
     });
     ShownResult::ok(shown.collect::<Vec<_>>().join("\n"))
 }
