@@ -150,8 +150,26 @@ const TIMED: &[(&str, &str, &str, i64, &str)] = &[
     ("codex-2026-01", "shell", "timeout_ms", 1, r#"{"command":["ls"]}"#),
     ("codex-2026-01", "shell_command", "timeout_ms", 1, r#"{"command":"ls"}"#),
     ("opencode", "bash", "timeout", 1, r#"{"command":"ls"}"#),
+    ("opencode", "webfetch", "timeout", 1000, r#"{"url":"https://example.com/"}"#),
     ("autonous", "bash", "timeout_seconds", 1000, r#"{"cmd":"ls"}"#),
 ];
+
+/// How long to wait for other agents. The clients themselves keep this within bounds, and nothing is stopped when it is over.
+const WAITS: [(&str, &str); 2] = [("codex", "wait_agent"), ("codex-2026-01", "wait")];
+
+#[test]
+fn every_limit_of_time_is_looked_at() {
+    for dialect in DIALECTS {
+        for tool in dialect.tools.iter().filter(|tool| !WAITS.contains(&(dialect.name, tool.name))) {
+            for parameter in tool.parameters.iter().filter(|parameter| parameter.name.contains("timeout")) {
+                let looked_at = TIMED.iter().any(|(name, timed, argument, ..)| {
+                    (*name, *timed, *argument) == (dialect.name, tool.name, parameter.name)
+                });
+                assert!(looked_at, "{} {}: {}", dialect.name, tool.name, parameter.name);
+            }
+        }
+    }
+}
 
 /// A tool is offered only where its native one is.
 #[test]

@@ -24,7 +24,7 @@ fn copied_line_numbers_are_named_and_not_stripped() {
     let mut client = speaking(&world, "claude-2.0");
     text(&mut client, "Read", json!({ "file_path": "hello.txt" }));
     let edit = json!({ "file_path": "hello.txt", "old_string": "     1→hello", "new_string": "x" });
-    assert!(text(&mut client, "Edit", edit).contains("line numbers that Read shows"));
+    assert!(text(&mut client, "Edit", edit).contains("Line numbers aren't part of the file"));
     assert_eq!(world.read("hello.txt"), "hello\nworld\n");
 }
 

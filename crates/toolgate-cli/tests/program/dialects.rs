@@ -1,6 +1,7 @@
 //! The same tools in clients' own words: names, arguments, results and errors, over MCP and from the shell.
 
 mod golden;
+mod golden_coverage;
 
 use serde_json::{Value, json};
 use toolgate_testkit::mcp::McpClient;
@@ -71,11 +72,10 @@ fn claude_is_told_of_faults_in_its_own_words_with_what_to_do_next() {
         assert!(is_error, "{text}");
         text
     };
-    assert_eq!(error("Reed", json!({})), "<tool_use_error>Error: No such tool available: Reed</tool_use_error>");
-    assert_eq!(
-        error("read", json!({ "path": "hello.txt" })),
-        "<tool_use_error>Error: No such tool available: read</tool_use_error>"
-    );
+    for (unknown, meant) in [("Reed", "\nDid you mean `Read`?"), ("read", "\nDid you mean `Read`?"), ("Fly", "")] {
+        let expected = format!("<tool_use_error>Error: No such tool available: {unknown}</tool_use_error>{meant}");
+        assert_eq!(error(unknown, json!({ "path": "hello.txt" })), expected);
+    }
     assert_eq!(
         error("Bash", json!({ "cmd": "ls" })),
         "<tool_use_error>InputValidationError: Bash failed due to the following issues:\nThe required parameter `command` is \
@@ -89,7 +89,7 @@ fn claude_is_told_of_faults_in_its_own_words_with_what_to_do_next() {
     let no_match = json!({ "file_path": "hello.txt", "old_string": "1\thello", "new_string": "x" });
     let no_match = error("Edit", no_match);
     assert!(no_match.contains("String to replace not found in file.\nString: 1\thello"), "{no_match}");
-    assert!(no_match.contains("line numbers that Read shows aren't part"), "{no_match}");
+    assert!(no_match.contains("Line numbers aren't part of the file"), "{no_match}");
     let secret = error("Read", json!({ "file_path": format!("{home}/.env") }));
     assert!(secret.contains("denied by your permission settings"), "{secret}");
     let mask = error("Edit", json!({ "file_path": "hello.txt", "old_string": "***REDACTED***", "new_string": "x" }));

@@ -5,30 +5,43 @@
 //! `flags` and `environment` of the program,
 //! `answers` (what a person answers to forms), and `calls`. A call has `tool` and `args`, and one of `text` (lines), `error`
 //! (lines of a result that is marked as an error), `json` and `error_json` (results that are one JSON object). `put` changes files
-//! before a call, and `after` says what files hold after it. In what is expected, `{WS}` is the workspace's path, `{*}` is any text
+//! before a call, `after` says what files hold after it, and `edge` which edge case it shows (`golden_coverage.rs`). In arguments,
+//! `{ID}` is the handle of the process that was named last. In what is expected, `{WS}` is the workspace's path, `{*}` is any text
 //! within a line, and a line `{...}` any lines.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use regex::Regex;
 use serde_json::{Map, Value, json};
 use toolgate_testkit::mcp::{McpClient, form_elicitation};
 use toolgate_testkit::skip;
 
+use super::golden_coverage::errors_of;
 use crate::mcp::client::connect;
 use crate::world::{PROGRAM, World};
 
-/// Runs every script of a dialect.
-pub(super) fn run_scripts(dialect: &str) {
+/// The scripts of a dialect.
+pub(super) fn scripts_of(dialect: &str) -> Vec<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../toolgate-dialects/tests/golden").join(dialect);
     let mut scripts: Vec<PathBuf> = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     scripts.sort();
     assert!(!scripts.is_empty(), "{} has no scripts", directory.display());
-    let faults: Vec<String> = scripts.iter().flat_map(|script| run_script(dialect, script)).collect();
-    assert!(faults.is_empty(), "{}", faults.join("\n\n"));
+    scripts
 }
 
-/// Runs a script, and says where its results aren't as expected.
-fn run_script(dialect: &str, path: &Path) -> Vec<String> {
+/// Runs every script of a dialect. Together they end in every error that a call in it can end in.
+pub(super) fn run_scripts(dialect: &str) {
+    let mut codes = BTreeSet::new();
+    let faults: Vec<String> =
+        scripts_of(dialect).iter().flat_map(|script| run_script(dialect, script, &mut codes)).collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n\n"));
+    let missing: Vec<&str> = errors_of(dialect).filter(|code| !codes.contains(*code)).collect();
+    assert!(missing.is_empty(), "no script of {dialect} ends in {missing:?}, only in {codes:?}");
+}
+
+/// Runs a script, and says where its results aren't as expected. Collects the codes of all errors on record.
+fn run_script(dialect: &str, path: &Path, codes: &mut BTreeSet<String>) -> Vec<String> {
     let mut script: Value = serde_json::from_slice(&std::fs::read(path).unwrap())
         .unwrap_or_else(|fault| panic!("{}: {fault}", path.display()));
     if let Some(missing) = strings(&script["needs"]).find(|program| !is_installed(program)) {
@@ -42,12 +55,16 @@ fn run_script(dialect: &str, path: &Path) -> Vec<String> {
     let home = world.workspace().canonicalize().unwrap().display().to_string();
     let mut client = start(&world, dialect, &script, &home);
     let mut faults = Vec::new();
+    let (handle, mut process) = (Regex::new("proc_[0-9a-z]+").unwrap(), String::new());
     let calls = script["calls"].as_array_mut().unwrap();
     for (number, call) in (1..).zip(calls.iter_mut()) {
         put(&world, &world.workspace(), &call["put"]);
-        let args: Value = serde_json::from_str(&call["args"].to_string().replace("{WS}", &home)).unwrap();
+        let args = call["args"].to_string().replace("{WS}", &home).replace("{ID}", &process);
+        let args: Value = serde_json::from_str(&args).unwrap();
         let result = client.call(call["tool"].as_str().unwrap(), args);
         let came = result["content"][0]["text"].as_str().unwrap_or_default().replace(&home, "{WS}");
+        process = handle.find(&came).map_or(process, |found| found.as_str().to_owned());
+        let came = if process.is_empty() { came } else { came.replace(&process, "{ID}") };
         let is_error = result["isError"] == true;
         let mut fault = |why: String| {
             faults.push(format!("{}, call {number} ({}): {why}", path.display(), call["tool"]));
@@ -63,10 +80,19 @@ fn run_script(dialect: &str, path: &Path) -> Vec<String> {
             }
         }
     }
+    assert_eq!(client.end(), 0, "{}", path.display());
+    codes.extend(recorded_codes(&world));
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(path, format!("{script:#}\n")).unwrap();
     }
     faults
+}
+
+/// The codes of the errors that calls of the last run ended in.
+fn recorded_codes(world: &World) -> Vec<String> {
+    let record: Value = serde_json::from_str(&world.run(&["runs", "export"]).out).unwrap();
+    let events = record["events"].as_array().unwrap();
+    events.iter().filter_map(|event| event["error"]["code"].as_str()).map(str::to_owned).collect()
 }
 
 fn strings(list: &Value) -> impl Iterator<Item = &str> {
