@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
 
 use serde_json::{Value, json};
-use toolgate_contract::{Event, EventPayload};
+use toolgate_contract::{ErrorCode, Event, EventPayload};
 use toolgate_testkit::{TestWorkspace, skip};
 
 /// A repository with a directory `old`: files, a read-only directory, two names of one file, a link, times of long ago.
@@ -194,4 +194,18 @@ async fn git_clones_a_repository_of_the_workspace() {
     world.git(&["clone", "-q", ".", "first"]);
     let payload = shell(&world, "git clone -q first second && git -C second fsck && ls second/old").await;
     assert_eq!((&payload["exit_code"], &payload["stdout"]), (&json!(0), &json!("a\nclosed\ndeep\n")), "{payload}");
+}
+
+/// The layer holds a copy of `x` for its new name; that is no reason to make `x` again.
+#[tokio::test(flavor = "multi_thread")]
+async fn committing_another_name_of_a_file_does_not_bring_the_file_back() {
+    let world = world();
+    let session = world.session();
+    let args = json!({ "command": "ln x y", "rehearse": true });
+    let rehearsed = world.perform_in(&session, "shell", args).await.payload.unwrap();
+    std::fs::remove_file(world.path().join("x")).unwrap();
+    let commit = json!({ "rehearsal": rehearsed["changes"]["rehearsal"] });
+    let error = world.perform_in(&session, "commit", commit).await.error.unwrap();
+    assert_eq!((error.code, error.message.as_str()), (ErrorCode::StaleFile, "`x` was changed since the rehearsal."));
+    assert!(!world.path().join("x").exists() && !world.path().join("y").exists());
 }

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{Difference, FileMetadata, WorkspacePath};
+use toolgate_contract::{FileMetadata, WorkspacePath};
 
 /// What a layer was made over.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct LayerBaseline {
-    /// Paths that the command changed or removed: one that is missing now was removed by somebody else.
+    /// Paths that the command changed, removed or gave another name: one that is missing now was removed by somebody else.
     existing: BTreeSet<WorkspacePath>,
     /// Each restored path, with its change time (ctime) afterwards: nobody else changed it while the command ran.
     restored: BTreeMap<WorkspacePath, Timestamp>,
@@ -18,9 +18,8 @@ pub(crate) struct LayerBaseline {
 
 impl LayerBaseline {
     /// Remembers what there was when the changes were compared.
-    pub(crate) fn remember(&mut self, differences: &[Difference]) {
-        let existing = differences.iter().filter(|difference| difference.change.before.is_some());
-        self.existing.extend(existing.map(|difference| difference.change.place.clone()));
+    pub(crate) fn remember<'a>(&mut self, existing: impl Iterator<Item = &'a WorkspacePath>) {
+        self.existing.extend(existing.cloned());
     }
 
     /// Whether a path was there when the changes were compared before.

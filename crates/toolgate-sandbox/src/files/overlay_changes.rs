@@ -165,8 +165,7 @@ impl StagedChanges for OverlayChanges {
         unchanged.map_err(|error| ToolError::io("What a command saw of hidden files can't be removed", &error))?;
         let mut baseline = self.baseline.lock();
         let differences =
-            crate::files::overlay_diff::compare(&self.layers, self.started, &baseline, files, &self.stop)?;
-        baseline.remember(&differences.all);
+            crate::files::overlay_diff::compare(&self.layers, self.started, &mut baseline, files, &self.stop)?;
         let link = |difference: &Difference| Some((difference.change.place.clone(), difference.linked_to.clone()?));
         *self.links.lock() = differences.all.iter().filter_map(link).collect();
         Ok(differences)

@@ -54,7 +54,7 @@ enum LowerVisibility {
 pub(super) fn compare(
     layers: &[(usize, PathBuf)],
     started: Timestamp,
-    baseline: &LayerBaseline,
+    baseline: &mut LayerBaseline,
     files: &dyn Files,
     stop: &CancellationToken,
 ) -> Result<Differences, ToolError> {
@@ -101,6 +101,8 @@ pub(super) fn compare(
         }
     }
     names.add_to(&mut all);
+    baseline.remember(all.iter().filter(|one| one.change.before.is_some()).map(|one| &one.change.place));
+    baseline.remember(names.existing.values());
     Ok(Differences { all, unreadable })
 }
 
