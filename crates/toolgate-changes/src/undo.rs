@@ -226,6 +226,7 @@ impl PreparedUndo {
         plan.restore_directories(gone_directories);
         plan.keep_replaced_directories(hands)?;
         plan.keep_filled_directories(hands)?;
+        plan.keep_shared_files(hands)?;
         plan.carry_out(hands, self.contents.as_ref())
     }
 
@@ -297,6 +298,11 @@ fn changed_since(path: &str) -> ToolError {
 
 fn filled(directory: &WorkspacePath, hands: &dyn Hands) -> ToolError {
     let message = format!("`{}` holds something else by now, so it stays.", hands.shown(directory));
+    ToolError::new(ErrorCode::StaleFile, message)
+}
+
+fn shared(path: &str) -> ToolError {
+    let message = format!("`{path}` has other names (hard links), for which its mode or time would change, too.");
     ToolError::new(ErrorCode::StaleFile, message)
 }
 
@@ -381,6 +387,27 @@ impl UndoPlan {
             }
         }
         self.back.retain(|change| !kept.contains(&change.place));
+        Ok(())
+    }
+
+    /// Mode, time and owner belong to a file under all of its names (hard links). Where only some of them would be undone, the
+    /// others would change without a word.
+    fn keep_shared_files(&mut self, hands: &dyn Hands) -> Result<(), ToolError> {
+        let content = |change: &Change| {
+            let after = change.after.as_ref().filter(|after| after.is_file() && change.is_metadata_only());
+            after.map(|after| after.sha256.clone())
+        };
+        let mut names: BTreeMap<String, u64> = BTreeMap::new();
+        self.back.iter().filter_map(content).for_each(|content| *names.entry(content).or_default() += 1);
+        for change in std::mem::take(&mut self.back) {
+            let undone = content(&change).and_then(|content| names.get(&content).copied());
+            match undone {
+                Some(undone) if hands.names_at(&change.place)? > undone => {
+                    self.add(&change.path, Err(shared(&change.path)));
+                }
+                _ => self.back.push(change),
+            }
+        }
         Ok(())
     }
 

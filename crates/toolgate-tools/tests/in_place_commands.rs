@@ -2,6 +2,8 @@
 //! is undone without taking anybody else's work along.
 #![allow(clippy::disallowed_methods, reason = "looks at what processes leave behind")]
 
+use std::os::unix::fs::PermissionsExt;
+
 use serde_json::{Value, json};
 use toolgate_contract::{ErrorCode, EventPayload};
 use toolgate_runtime::Session;
@@ -389,4 +391,21 @@ async fn a_directory_with_a_hidden_one_in_it_is_not_moved_away_in_place() {
         );
         assert!(!world.path().join("moved").exists(), "{payload}");
     }
+}
+
+/// The mode is the file's, under each of its names: the undo of a change to one of them doesn't change the other.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_mode_of_a_file_that_got_another_name_since_is_not_undone() {
+    let world = world();
+    let session = world.session();
+    world.file("f", "1\n").file("g", "2\n");
+    let mode = |path: &str| std::fs::metadata(world.path().join(path)).unwrap().permissions().mode() & 0o777;
+    let args = json!({ "command": "chmod 640 f g", "stdin": true, "yield_ms": 600_000 });
+    let (id, _) = call(&world, &session, "shell", args).await;
+    assert_eq!((mode("f"), mode("g")), (0o640, 0o640));
+    std::fs::hard_link(world.path().join("f"), world.path().join("other")).unwrap();
+    let (_, undone) = call(&world, &session, "undo", json!({ "call": id })).await;
+    assert_eq!((&undone["undone"], &undone["refused"][0]["path"]), (&json!(["g"]), &json!("f")), "{undone}");
+    assert!(undone["refused"][0]["reason"].as_str().unwrap().contains("other names"), "{undone}");
+    assert_eq!((mode("other"), mode("g")), (0o640, 0o644));
 }

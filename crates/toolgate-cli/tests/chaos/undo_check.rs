@@ -110,6 +110,7 @@ impl UndoCheck<'_> {
         let is_excused = self.is_blocked(path)
             || self.is_permission(reason)
             || reason.contains("has changed since") && self.is_of_metadata(path, back)
+            || reason.contains("other names") && self.is_shared(path)
             || reason.contains("quota") && self.setting.has_small_quota;
         hold!(
             is_excused,
@@ -140,6 +141,12 @@ impl UndoCheck<'_> {
         left.is_some_and(|left| {
             Node::same_content(back, left.after.as_ref()) && !Node::same(left.after.as_ref(), self.before.get(path))
         })
+    }
+
+    /// Whether a file has several names, so that its mode and its time aren't those of this one alone.
+    fn is_shared(&self, path: &TreePath) -> bool {
+        let is_other_name = |node: &Node| node.hard_link_to.as_ref() == Some(path);
+        self.before.get(path).is_some_and(|node| node.hard_link_to.is_some()) || self.before.values().any(is_other_name)
     }
 
     /// Whether something else is in the way: what is in a directory stays, or something that isn't a directory is

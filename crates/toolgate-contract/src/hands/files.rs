@@ -23,6 +23,8 @@ pub trait FileHands {
     fn content_at(&self, place: &WorkspacePath, most: u64) -> Result<Option<FileContent>, ToolError>;
     /// The state of a path at or beneath a declared one; none if nothing exists there.
     fn state_at(&self, place: &WorkspacePath) -> Result<Option<FileState>, ToolError>;
+    /// How many names the file at or beneath a declared path has (hard links), also outside of the workspace; 0 if it isn't there.
+    fn names_at(&self, place: &WorkspacePath) -> Result<u64, ToolError>;
     /// What the file system says about the entry at a declared path, without following a link; none if there is none.
     fn status(&self, path: &str) -> Result<Option<EntryStatus>, ToolError>;
     /// The first of the directories above a declared path that is something else by now, such as a file or a link.

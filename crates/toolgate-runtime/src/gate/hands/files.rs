@@ -52,6 +52,11 @@ impl FileHands for CallHands {
         Ok(node.map(|node| node.state))
     }
 
+    fn names_at(&self, place: &WorkspacePath) -> Result<u64, ToolError> {
+        self.reach(Access::Read, place)?;
+        Ok(self.services.files.node(place, false)?.map_or(0, |node| node.links))
+    }
+
     fn status(&self, path: &str) -> Result<Option<EntryStatus>, ToolError> {
         let place = self.declared(Access::Read, path)?;
         self.reach(Access::Read, &place)?;
