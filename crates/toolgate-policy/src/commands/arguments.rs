@@ -2,7 +2,7 @@
 
 use super::forms::{CommandForm, FlagTable, KnownForm};
 use super::options::{KnownOptions, OptionName};
-use super::roles::{FlagRole, OperandRole};
+use super::roles::{FlagEffect, FlagRole, OperandRole};
 use super::simple_command::{Argument, Certainty};
 
 /// The parsed arguments of one command.
@@ -304,6 +304,9 @@ pub(super) fn parse_globals(
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(text) = arguments.get(at).and_then(Argument::known) {
         if text.len() > 1 && text.starts_with('+') {
+            // The name of a toolchain, or the directory of any program: `cargo +/tmp/x build`.
+            let marks = [text.contains('/').then_some(FlagEffect::Unclear), None];
+            found.push(ParsedFlag::new(text, FlagRole { marks, ..FlagRole::default() }, None));
             at += 1;
             continue;
         }

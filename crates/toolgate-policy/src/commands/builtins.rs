@@ -48,7 +48,7 @@ impl<'t> ShellReader<'t> {
             if !words.is_empty() && hidden_code.is_none() {
                 outer.doubt("what runs isn't written here");
             }
-            values.into_iter().for_each(|(assignment, value)| self.assign(&assignment.name, value));
+            values.into_iter().for_each(|(assignment, value)| self.shell.set(&assignment.name, value));
             return self.push_outer(outer, &context);
         }
         let is_read = arguments[0].known() == Some("read");
@@ -57,7 +57,7 @@ impl<'t> ShellReader<'t> {
             is_decisive(name) && !is_tame && !(is_read && name == "IFS")
         };
         // A function or builtin may see these variables, and may keep them.
-        values.iter().for_each(|(assignment, _)| self.shell.set(&assignment.name, None));
+        values.iter().for_each(|(assignment, _)| self.shell.remember(&assignment.name, None));
         if let Some((assignment, _)) = values.iter().find(|(assignment, value)| decisive(&assignment.name, value)) {
             outer.doubt(format!("`{}` decides what it does", assignment.name));
         }
@@ -87,13 +87,6 @@ impl<'t> ShellReader<'t> {
                 None
             }
         }
-    }
-
-    fn assign(&mut self, name: &str, value: Option<String>) {
-        if is_decisive(name) {
-            self.shell.mark_uncertain(format!("`{name}` was set before"));
-        }
-        self.shell.set(name, value);
     }
 
     /// Applies the effects of redirections. Returns the input if they set it: the text, as far as it is written here.
@@ -246,7 +239,7 @@ impl<'t> ShellReader<'t> {
         match name {
             "cd" | "chdir" => self.change_directory(arguments),
             "pushd" | "popd" => self.shell.directories = None,
-            "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(arguments, name == "readonly"),
+            "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(name, arguments),
             "read" | "mapfile" | "readarray" | "getopts" | "unset" | "let" | "printf" => {
                 self.forget_variables(name, arguments)
             }
@@ -293,8 +286,8 @@ impl<'t> ShellReader<'t> {
         };
     }
 
-    fn declare(&mut self, arguments: &[Argument], readonly: bool) {
-        if readonly || arguments.iter().any(|word| word.text.starts_with('-') && word.text.contains('r')) {
+    fn declare(&mut self, command: &str, arguments: &[Argument]) {
+        if command == "readonly" || arguments.iter().any(|word| word.text.starts_with('-') && word.text.contains('r')) {
             self.shell.mark_uncertain("a variable can't be changed any more");
         }
         for argument in arguments {
@@ -306,20 +299,24 @@ impl<'t> ShellReader<'t> {
                 _ if text.starts_with(['-', '+']) => {}
                 Some((name, value)) => {
                     let value = argument.known().map(|_| value.to_owned());
-                    self.assign(name.trim_end_matches('+'), value);
+                    self.shell.set(name.trim_end_matches('+'), value);
                 }
                 None if argument.is_unclear() => self.shell.mark_uncertain("a variable that isn't known was set"),
+                // `local PATH` has no value until it gets one.
+                None if command == "local" => self.shell.set(text, None),
                 None => {}
             }
         }
     }
 
     fn forget_variables(&mut self, command: &str, arguments: &[Argument]) {
-        for argument in arguments {
+        let is_printed = |at: usize| {
+            let after_option = at.checked_sub(1).is_some_and(|before| arguments[before].known() == Some("-v"));
+            command == "printf" && !after_option
+        };
+        for argument in (0..arguments.len()).filter(|at| !is_printed(*at)).map(|at| &arguments[at]) {
             match argument.known() {
-                Some(name) if command == "unset" && is_decisive(name) => self.assign(name, None),
                 Some(name) => self.shell.set(name.split(['=', '+', '[']).next().unwrap_or_default(), None),
-                None if command == "printf" => {}
                 None => self.shell.mark_uncertain("a variable that isn't known was set"),
             }
         }
@@ -327,7 +324,7 @@ impl<'t> ShellReader<'t> {
         // Names that a reading command printed are file names, as `xargs` would pass them on.
         if command == "read" && self.is_fed_by_reading() {
             for name in arguments.iter().filter_map(Argument::known).filter(|name| !name.starts_with('-')) {
-                self.shell.file_names.insert(name.to_owned(), NAMES.to_owned());
+                self.shell.set_file_names(name, NAMES.to_owned());
             }
         }
     }

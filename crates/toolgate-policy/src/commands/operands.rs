@@ -11,6 +11,9 @@ use super::roles::OperandRole;
 use super::shell_reader::ShellReader;
 use super::simple_command::{Argument, Certainty, Need, SimpleCommand, Touch};
 
+/// Parts of a format that make git run gpg (`%G?`, `%(signature)`), and rpm expand macros of a package.
+const RUNNING_PLACEHOLDERS: &[&str] = &["%G", "signature", ":expand"];
+
 impl ShellReader<'_> {
     /// Applies one operand, or the value of one flag.
     pub(super) fn operand(
@@ -48,6 +51,10 @@ impl ShellReader<'_> {
                     part.doubt(format!("`{}` may set the clock", argument.text));
                 }
             }
+            OperandRole::Format => match argument.known() {
+                Some(text) => part.runs_code |= RUNNING_PLACEHOLDERS.iter().any(|name| text.contains(name)),
+                None => part.doubt(format!("what `{}` prints isn't known", argument.text)),
+            },
             OperandRole::GitRef => part.need(Need::Permission(Permission::GitWrite)),
             OperandRole::Unclear => part.doubt(format!("`{}` can make it do anything", argument.text)),
             OperandRole::Code => {

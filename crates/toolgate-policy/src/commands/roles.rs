@@ -63,6 +63,8 @@ pub(super) enum OperandRole {
     Scripts,
     /// A format after `+`. Any other operand of `date` sets the clock.
     Clock,
+    /// A format. Some placeholders run a program: git's for signatures, rpm's for macros.
+    Format,
     /// A private key that is made.
     NewKey,
     /// A git reference, which changes.

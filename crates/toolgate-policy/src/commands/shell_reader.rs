@@ -326,7 +326,7 @@ impl<'t> ShellReader<'t> {
         let skipped = self.shell.clone();
         let values: Vec<Option<String>> = values.map_or(vec![None], |values| values.into_iter().map(Some).collect());
         if let Some(pattern) = pattern {
-            self.shell.file_names.insert(variable.to_owned(), pattern);
+            self.shell.set_file_names(variable, pattern);
         }
         for directories in rounds(directories, moves) {
             for value in &values {
@@ -352,7 +352,7 @@ impl<'t> ShellReader<'t> {
         let mut changed = ShellChanges::default();
         changed.by_list(list);
         for name in changed.variables {
-            self.shell.set(&name, None);
+            self.shell.remember(&name, None);
         }
         let moves = changed.directory || self.has_functions;
         if moves {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::environment::is_decisive;
 use super::syntax::ShellCommand;
 
 /// The value of a variable that contains file names from elsewhere.
@@ -39,7 +40,22 @@ impl<'t> ShellState<'t> {
         }
     }
 
+    /// Sets a variable for what follows. One that decides what programs do makes all of that uncertain.
     pub(super) fn set(&mut self, name: &str, value: Option<String>) {
+        if is_decisive(name) {
+            self.mark_uncertain(format!("`{name}` was set before"));
+        }
+        self.remember(name, value);
+    }
+
+    /// Sets a variable to file names: a pattern, or [`NAMES`].
+    pub(super) fn set_file_names(&mut self, name: &str, names: String) {
+        self.set(name, None);
+        self.file_names.insert(name.to_owned(), names);
+    }
+
+    /// Remembers the value of a variable that is judged elsewhere, as before a command.
+    pub(super) fn remember(&mut self, name: &str, value: Option<String>) {
         self.file_names.remove(name);
         // A value that doubles again and again isn't worth the memory.
         let value = value.filter(|value| value.len() <= LONGEST_VALUE);

@@ -58,6 +58,50 @@ fn abbreviations_negations_bundles_option_files_and_splitting_words_are_no_plain
 }
 
 #[test]
+fn variables_that_anything_but_an_assignment_sets_decide_too() {
+    assert_judged(&[
+        ("read PATH <<< .; ls", "allow-confined", "deny"),
+        ("read -r HOME < a; git status", "allow-confined", "deny"),
+        ("mapfile -t PATH < a; ls", "allow-confined", "deny"),
+        ("for PATH in .; do ls; done", "allow-confined", "deny"),
+        ("for HOME in *; do git log; done", "allow-confined", "deny"),
+        ("cat a | while read PATH; do ls; done", "allow-confined", "deny"),
+        (": ${PATH:=.}; ls", "allow-confined", "deny"),
+        ("getopts ab PATH; ls", "allow-confined", "deny"),
+        ("f() { local PATH; ls; }; f", "allow-confined", "deny"),
+        ("ls | xargs --process-slot-var=PATH echo", "allow-confined", "deny"),
+        ("while IFS= read -r x; do echo \"$x\"; done < a", "allow", "allow"),
+        ("printf '%s\\n' PATH; ls", "allow", "allow"),
+        ("for x in a b; do echo $x; done", "allow", "allow"),
+    ]);
+}
+
+#[test]
+fn formats_addresses_toolchains_and_new_subcommands_may_run_something() {
+    assert_judged(&[
+        ("git log --format='%h %G?'", "allow-confined", "deny"),
+        ("git log --pretty=format:%GS", "allow-confined", "deny"),
+        ("git for-each-ref --form='%(signature:grade)'", "allow-confined", "deny"),
+        ("git tag -l --sort=signature", "allow-confined", "deny"),
+        ("git reflog --format=%GK", "allow-confined", "deny"),
+        ("git log --format=\"$f\"", "allow-confined", "deny"),
+        ("git log --format=%H --pretty=oneline", "allow", "allow"),
+        ("rpm -qp a.rpm --qf '%{SUMMARY:expand}'", "allow-confined", "deny"),
+        ("tar tf ada@host:a.tar", "ask", "deny"),
+        ("tar -tf host:/a.tar", "ask", "deny"),
+        ("tar --list --file=host:a.tar", "ask", "deny"),
+        ("tar tf ./host:a.tar", "allow", "allow"),
+        ("xmllint --noout http://example.com/a.xml", "ask", "deny"),
+        ("cargo +/tmp/evil --version", "allow-confined", "deny"),
+        ("cargo +nightly --version", "allow", "allow"),
+        ("git config edit", "ask", "deny"),
+        ("git config edit --global", "ask", "deny"),
+        ("bundle list", "allow-confined", "deny"),
+        ("bundle show", "allow-confined", "deny"),
+    ]);
+}
+
+#[test]
 fn what_only_reads_data_names_patterns_or_stays_inside_is_not_denied() {
     assert_judged(&[
         ("curl -s https://example.com/a.json | python3 -m json.tool", "ask", "deny"),
