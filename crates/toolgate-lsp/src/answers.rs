@@ -5,22 +5,19 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 use toolgate_contract::{
-    BoxFuture, ChangedSource, CodeAnswer, CodeDiagnostic, CodeFindings, CodeIntelligence, CodeQuestion, CodeSymbol,
-    CodeTarget, EntryKind, ErrorCode, ServerHost, ServerReport, ServerStatus, ToolError, VisitedEntry, Visitor,
-    WalkOptions, WalkStep, WorkspacePath, counted,
+    BoxFuture, ChangedSource, CodeAnswer, CodeDiagnostic, CodeFindings, CodeIntelligence, CodeQuestion, CodeTarget,
+    EntryKind, ErrorCode, ServerHost, ServerReport, ServerStatus, ToolError, VisitedEntry, Visitor, WalkOptions,
+    WalkStep, WorkspacePath, counted,
 };
 
-use crate::connection::{Connection, ConnectionState, still_indexing};
-use crate::diagnostics;
+use crate::connection::still_indexing;
 use crate::documents::{Fault, read_source};
 use crate::languages::{LanguageServers, concrete};
-use crate::locations::shown_path;
-use crate::protocol::symbol_kind;
-use crate::source_text::{SourceText, words};
-use crate::symbol_question::{EmptyAnswer, SymbolQuestion, answer_timeout};
+use crate::source_text::words;
+use crate::symbol_question::{SymbolQuestion, answer_timeout};
 use crate::target::{ambiguous, last_part};
 
 /// Files of a directory that are diagnosed.
@@ -30,14 +27,10 @@ const MOST_DIAGNOSED: usize = 50;
 const MOST_CANDIDATES: usize = 30;
 
 /// Files that are looked at for a name.
-const MOST_SEARCHED: usize = 20_000;
+pub(crate) const MOST_SEARCHED: usize = 20_000;
 
-/// Symbols that one server may add to an answer.
-const MOST_SYMBOLS: usize = 500;
-
-/// New errors that are told after a change, and other files that are looked at for them.
+/// New errors that are told after a change.
 const MOST_NEW_ERRORS: usize = 10;
-const MOST_OTHER_FILES: usize = 10;
 
 impl CodeIntelligence for LanguageServers {
     fn answer<'a>(
@@ -170,7 +163,7 @@ impl LanguageServers {
     }
 
     /// The files in a directory that some server understands, or the file itself.
-    fn source_files(
+    pub(crate) fn source_files(
         &self,
         host: &dyn ServerHost,
         start: &WorkspacePath,
@@ -262,72 +255,6 @@ impl LanguageServers {
         })
     }
 
-    /// Symbols by name, from the servers of all languages that the workspace has.
-    async fn find_symbols(&self, query: &str, host: &dyn ServerHost) -> Result<CodeAnswer, ToolError> {
-        let places = self.source_files(host, &WorkspacePath::in_workspace(""), MOST_SEARCHED)?;
-        let files = host.files();
-        let (mut chosen, mut fault) = (BTreeMap::new(), None);
-        for place in places {
-            match self.choose(files.as_ref(), &place) {
-                Ok(choice) => drop(chosen.entry(choice.key()).or_insert(place)),
-                Err(error) => fault = Some(error),
-            }
-        }
-        let (mut servers, mut symbols, mut notes) = (Vec::new(), Vec::new(), Vec::new());
-        for place in chosen.into_values() {
-            let connection = self.connect_for(&place, host).await?;
-            let mut state = connection.state.lock().await;
-            match self.symbols_by_name(&connection, &mut state, query, &place, host).await {
-                Ok(Some((report, found))) => {
-                    servers.push(report);
-                    symbols.extend(found);
-                }
-                Ok(None) => notes.push(format!("`{}` can't search symbols by name.", connection.entry.name)),
-                Err(error) => {
-                    notes.push(format!("`{}`: {}", connection.entry.name, error.message));
-                    fault = Some(error);
-                }
-            }
-        }
-        match (servers.is_empty(), fault) {
-            (true, Some(error)) => Err(error),
-            (true, None) => {
-                Err(ToolError::new(ErrorCode::ServerError, "No language server here can search symbols by name.")
-                    .with_hint("Use `grep`.")
-                    .with_details(json!({ "server_status": ServerStatus::Missing })))
-            }
-            (false, _) => Ok(CodeAnswer { servers, findings: CodeFindings::Symbols(symbols), notes, mark: None }),
-        }
-    }
-
-    async fn symbols_by_name(
-        &self,
-        connection: &Connection,
-        state: &mut ConnectionState,
-        query: &str,
-        place: &WorkspacePath,
-        host: &dyn ServerHost,
-    ) -> Result<Option<(ServerReport, Vec<CodeSymbol>)>, ToolError> {
-        let found = async {
-            connection.sync(state, host, place).await?;
-            if !connection.offers("workspaceSymbolProvider", "workspace/symbol") {
-                return Ok(None);
-            }
-            let report = connection.readiness(Instant::now() + self.wait).await;
-            let until = Instant::now() + answer_timeout(self.wait);
-            let ask = || connection.peer.request("workspace/symbol", json!({ "query": query }), until);
-            let answer = connection.until_not_empty(ask, Value::is_null_or_empty).await?;
-            Ok::<_, Fault>(Some((report, answer)))
-        };
-        let Some((report, answer)) = found.await.map_err(|fault| connection.failed(fault))? else { return Ok(None) };
-        let items = answer.as_array().cloned().unwrap_or_default();
-        if items.is_empty() && report.status == ServerStatus::Indexing {
-            return Err(still_indexing(&report, self.wait));
-        }
-        let symbols = items.iter().take(MOST_SYMBOLS).filter_map(|item| symbol_in_words(connection, host, item));
-        Ok(Some((report, symbols.collect())))
-    }
-
     /// What is wrong in files and directories, by all servers and, if asked for, linters.
     async fn diagnostics(
         &self,
@@ -369,7 +296,10 @@ impl LanguageServers {
         }
         if linters {
             let linted = self.lint(&places, host, &mut answer.notes).await?;
-            found.extend(linted.items);
+            // Some servers ask the same linter and have told it already.
+            let is_known = |item: &CodeDiagnostic| found.iter().any(|known: &CodeDiagnostic| is_same(known, item));
+            let new: Vec<CodeDiagnostic> = linted.items.into_iter().filter(|item| !is_known(item)).collect();
+            found.extend(new);
             answer.servers.extend(linted.ran);
         }
         if let Some(error) = fault {
@@ -418,6 +348,11 @@ impl LanguageServers {
     }
 }
 
+/// Whether two findings are one, whoever tells it.
+fn is_same(one: &CodeDiagnostic, other: &CodeDiagnostic) -> bool {
+    (&one.path, one.line, &one.code, &one.message) == (&other.path, other.line, &other.code, &other.message)
+}
+
 /// Whether what stands before a name reads like the beginning of a definition.
 fn looks_like_definition(before: &str) -> bool {
     const WORDS: [&str; 24] = [
@@ -448,83 +383,6 @@ fn looks_like_definition(before: &str) -> bool {
     ];
     let line = before.rsplit(['\n', '\r']).next().unwrap_or_default();
     line.split_whitespace().next_back().is_some_and(|word| WORDS.contains(&word.trim_end_matches('*')))
-}
-
-fn symbol_in_words(connection: &Connection, host: &dyn ServerHost, item: &Value) -> Option<CodeSymbol> {
-    let uri = item["location"]["uri"].as_str()?;
-    let place = connection.place_of(uri).filter(|place| !host.hides(place))?;
-    let container = item["containerName"].as_str().filter(|container| !container.is_empty());
-    let name = item["name"].as_str()?;
-    Some(CodeSymbol {
-        name: container.map_or_else(|| name.to_owned(), |container| format!("{container}.{name}")),
-        kind: symbol_kind(item["kind"].as_u64().unwrap_or_default()).to_owned(),
-        path: Some(shown_path(host, uri, Some(&place))),
-        line: item["location"]["range"]["start"]["line"].as_u64().unwrap_or_default() as u32 + 1,
-        end_line: None,
-    })
-}
-
-impl Connection {
-    /// Finds out what was wrong in a file before it changed. False where nobody can tell any more.
-    async fn knows_what_was_wrong(
-        &self,
-        state: &mut ConnectionState,
-        changed: &ChangedSource,
-        host: &dyn ServerHost,
-        until: Instant,
-    ) -> Result<bool, Fault> {
-        let place = &changed.place;
-        if state.baseline.get(place).is_some() {
-            return Ok(true);
-        }
-        if changed.is_new {
-            let exists = host.files().status(place)?.is_some();
-            if exists {
-                state.baseline.replace(place, &[]);
-            }
-            return Ok(exists);
-        }
-        // The server is asked about the text as it was: what the change replaced, or what it still has.
-        if let Some(source) = changed.before.as_ref().and_then(|bytes| SourceText::parse(bytes)) {
-            state.known.is_told = false;
-            self.give_document(&mut state.documents, place, source).await?;
-        } else if self.uri_of(place).is_none_or(|uri| !state.documents.open.contains_key(&uri)) {
-            return Ok(false);
-        }
-        self.diagnose(state, host, place, until).await?;
-        Ok(true)
-    }
-
-    /// The errors that a change caused, in the changed files and in others that were looked at before.
-    async fn errors_after(
-        &self,
-        changed: Vec<ChangedSource>,
-        host: &dyn ServerHost,
-        until: Instant,
-    ) -> Result<Vec<CodeDiagnostic>, Fault> {
-        if self.report().status != ServerStatus::Ready {
-            return Ok(Vec::new());
-        }
-        let mut state = self.state.lock().await;
-        let mut places: Vec<WorkspacePath> = Vec::new();
-        for one in changed {
-            if self.knows_what_was_wrong(&mut state, &one, host, until).await? {
-                places.push(one.place);
-            }
-        }
-        let others = state.baseline.places().into_iter().filter(|place| !places.contains(place));
-        let others: Vec<WorkspacePath> = others.take(MOST_OTHER_FILES).collect();
-        let mut errors = Vec::new();
-        for place in places.into_iter().chain(others) {
-            let Some(before) = state.baseline.get(&place).cloned() else { continue };
-            if self.sync(&mut state, host, &place).await.is_err() {
-                continue;
-            }
-            let now = self.diagnose(&mut state, host, &place, until).await?;
-            errors.extend(diagnostics::new_errors(&before, &now.items));
-        }
-        Ok(errors)
-    }
 }
 
 #[cfg(test)]

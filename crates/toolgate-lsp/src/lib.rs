@@ -8,6 +8,7 @@
 mod answers;
 mod calls;
 mod catalog;
+mod caused_errors;
 mod connection;
 mod diagnostics;
 mod diagnostics_marks;
@@ -24,6 +25,7 @@ mod symbol_question;
 mod symbols;
 mod target;
 mod watched_files;
+mod workspace_symbols;
 
 pub use catalog::{Catalog, InstalledServer, LinterEntry, ServerEntry};
 pub use languages::{LanguageServers, ServerMachine};

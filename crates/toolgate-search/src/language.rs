@@ -41,11 +41,30 @@ impl Language {
     ) -> Self {
         Self { name, extensions, syntax, line_comment, keywords }
     }
+
+    /// Whether lines that begin with `#` choose what is compiled.
+    pub(crate) fn has_preprocessor(&self) -> bool {
+        matches!(self.name, "c" | "cpp" | "csharp")
+    }
+
+    /// Whether three quotes begin a string of several lines.
+    pub(crate) fn has_tripled_quotes(&self) -> bool {
+        matches!(self.name, "java" | "kotlin" | "scala" | "swift" | "csharp" | "dart")
+    }
+
+    /// Whether its blocks are in braces.
+    pub(crate) fn has_braces(&self) -> bool {
+        matches!(self.syntax, Syntax::Braces | Syntax::TypedBraces)
+    }
+
+    /// Whether it is JavaScript or TypeScript.
+    pub(crate) fn is_script(&self) -> bool {
+        matches!(self.name, "javascript" | "typescript")
+    }
 }
 
 const SCRIPT: &[&str] = &["function", "class", "interface", "enum", "type", "namespace"];
-const TYPES: &[&str] =
-    &["class", "struct", "enum", "union", "namespace", "interface", "record", "trait", "typedef", "concept"];
+const TYPES: &[&str] = &["class", "struct", "enum", "union", "namespace", "interface", "record", "trait", "concept"];
 
 /// The languages whose definitions are known. The last has none.
 pub(crate) static LANGUAGES: &[Language] = &[
@@ -69,7 +88,7 @@ pub(crate) static LANGUAGES: &[Language] = &[
         &["kt", "kts"],
         Syntax::Braces,
         "//",
-        &["fun", "class", "interface", "object", "val", "typealias"],
+        &["fun", "class", "interface", "object", "val", "typealias", "enum"],
     ),
     Language::new(
         "swift",
@@ -86,11 +105,23 @@ pub(crate) static LANGUAGES: &[Language] = &[
         "//",
         &["function", "class", "interface", "trait", "enum", "namespace"],
     ),
-    Language::new("dart", &["dart"], Syntax::TypedBraces, "//", TYPES),
+    Language::new(
+        "dart",
+        &["dart"],
+        Syntax::TypedBraces,
+        "//",
+        &["class", "enum", "mixin", "extension", "type", "typedef"],
+    ),
     Language::new("zig", &["zig"], Syntax::Braces, "//", &["fn", "const", "test"]),
     Language::new("ruby", &["rb", "rake"], Syntax::End, "#", &["def", "class", "module"]),
     Language::new("lua", &["lua"], Syntax::End, "--", &["function"]),
-    Language::new("elixir", &["ex", "exs"], Syntax::End, "#", &["def", "defp", "defmodule", "defmacro", "defprotocol"]),
+    Language::new(
+        "elixir",
+        &["ex", "exs"],
+        Syntax::End,
+        "#",
+        &["def", "defp", "defmodule", "defmacro", "defmacrop", "defprotocol", "defimpl", "defguard"],
+    ),
     Language::new("bash", &["sh", "bash", "zsh"], Syntax::TypedBraces, "#", &["function"]),
     Language::new("css", &["css", "scss", "less"], Syntax::Plain, "", &[]),
     Language::new("html", &["html", "htm", "vue", "svelte"], Syntax::Plain, "", &[]),

@@ -5,9 +5,10 @@
 
 mod brace_depth;
 mod declaration;
+mod signature;
 
 use self::brace_depth::{LineDepths, line_depths};
-use self::declaration::declared_name;
+use self::declaration::{Declared, declared_name, word_at};
 use crate::language::{Language, Syntax};
 
 /// A definition.
@@ -83,27 +84,69 @@ fn braced(language: &Language, lines: &Lines<'_>) -> Vec<Definition> {
     let mut found: Vec<Definition> = Vec::new();
     // Inside of a function are statements, which look like declarations in languages that begin with the type.
     let mut open: Vec<(usize, bool)> = Vec::new();
+    let mut types = TypeGroup::default();
     for (line, is_code) in is_code.iter().enumerate().take(lines.len()) {
         while open.last().is_some_and(|(end, _)| *end <= line) {
             open.pop();
         }
-        if !is_code
-            || open.last().is_some_and(|(_, is_function)| *is_function) && language.syntax == Syntax::TypedBraces
-        {
+        let is_in_function = open.last().is_some_and(|(_, is_function)| *is_function);
+        if !is_code {
             continue;
         }
         let text = lines.line(line);
-        let Some(declared) = declared_name(language, text) else { continue };
+        if is_in_function && begins_anonymous_class(language, text) {
+            open.push((braced_end(lines, &before, line, false).unwrap_or(line), false));
+            continue;
+        }
+        let grouped = (language.name == "go").then(|| types.member(text, before[line])).flatten();
+        let Some(declared) = grouped.or_else(|| declared_name(language, text)) else { continue };
         // Statements inside of functions, such as a closure in JavaScript, are parts of the function.
-        if open.last().is_some_and(|(_, is_function)| *is_function) && !declared.has_keyword {
+        if is_in_function && !declared.has_keyword {
             continue;
         }
         let Some(end) = braced_end(lines, &before, line, declared.needs_block) else { continue };
         let start = lines.start(line);
+        let name = match declared.name.is_empty() {
+            true => match name_after_block(lines, end - 1) {
+                Some(name) => name,
+                None => continue,
+            },
+            false => start + declared.name.start..start + declared.name.end,
+        };
         open.push((end, declared.is_function));
-        found.push(definition(start + declared.name.start..start + declared.name.end, line, end));
+        found.push(definition(name, line, end));
     }
     found
+}
+
+/// `new Name() {` of Java, in which methods are declared.
+fn begins_anonymous_class(language: &Language, text: &str) -> bool {
+    language.name == "java" && text.ends_with(") {") && text.contains("new ") && !text.contains("->")
+}
+
+/// The name in `} Name;`.
+fn name_after_block(lines: &Lines<'_>, line: usize) -> Option<std::ops::Range<usize>> {
+    let name = word_at(lines.line(line), lines.line(line).find('}')? + 1)?;
+    Some(lines.start(line) + name.start..lines.start(line) + name.end)
+}
+
+/// `type (` of Go, in which each line of its depth declares a type.
+#[derive(Default)]
+struct TypeGroup {
+    depth: Option<u32>,
+}
+
+impl TypeGroup {
+    fn member(&mut self, text: &str, depth: u32) -> Option<Declared> {
+        if text.starts_with("type (") {
+            self.depth = Some(depth);
+        } else if text.starts_with(')') {
+            self.depth = None;
+        }
+        let name = word_at(text, 0).filter(|name| self.depth == Some(depth) && name.start > 0)?;
+        let is_declared = text[name.end..].starts_with([' ', '[', '\t']);
+        is_declared.then_some(Declared { name, has_keyword: true, is_function: false, needs_block: false })
+    }
 }
 
 /// The furthest that a block may begin after its declaration.
@@ -111,21 +154,51 @@ const LONGEST_SIGNATURE: usize = 24;
 
 /// The line after the end of what is declared on this line; none if it has no block but needs one.
 fn braced_end(lines: &Lines<'_>, before: &[u32], line: usize, needs_block: bool) -> Option<usize> {
-    let depth = before[line];
-    let opened = (line..lines.len().min(line + LONGEST_SIGNATURE)).find(|at| {
-        let text = lines.line(*at).trim_end();
-        before[at + 1] > depth || text.contains('{') || text.ends_with(';') || text.is_empty()
-    });
-    // `type Names []string` has no block; what comes after an empty line is something else.
-    let opened = opened.filter(|at| !lines.line(*at).trim_end().is_empty());
-    let opened = match opened {
-        Some(at) if before[at + 1] > depth => at,
+    let (depth, mut parentheses) = (before[line], 0_i32);
+    for at in line..lines.len().min(line + LONGEST_SIGNATURE) {
+        let text = lines.line(at).trim_end();
+        if at > line && ends_declaration(lines, line, at) {
+            return (!needs_block).then_some(at);
+        }
+        let (brace, open) = first_brace(text, &mut parentheses);
+        if before[at + 1] > depth {
+            let closed = (at + 1..lines.len()).find(|at| before[at + 1] <= depth);
+            return Some(closed.map_or(lines.len(), |at| at + 1));
+        }
         // A block on one line.
-        Some(at) if lines.line(at).contains('{') => return Some(at + 1),
-        other => return (!needs_block).then_some(other.unwrap_or(line) + 1),
-    };
-    let closed = (opened + 1..lines.len()).find(|at| before[at + 1] <= depth);
-    Some(closed.map_or(lines.len(), |at| at + 1))
+        if brace && (at == line || text.trim_end_matches([';', ',', ')']).ends_with('}')) {
+            return Some(at + 1);
+        }
+        if text.ends_with(';') && open {
+            return (!needs_block).then_some(at + 1);
+        }
+    }
+    let ended = (line + 1..lines.len()).find(|at| ends_declaration(lines, line, *at));
+    (!needs_block).then(|| ended.unwrap_or(lines.len()))
+}
+
+/// Whether a brace outside of parentheses is on the line, and whether all parentheses are closed after it.
+fn first_brace(text: &str, parentheses: &mut i32) -> (bool, bool) {
+    let mut found = false;
+    for byte in text.bytes() {
+        match byte {
+            b'(' | b'[' => *parentheses += 1,
+            b')' | b']' => *parentheses -= 1,
+            b'{' => found |= *parentheses <= 0,
+            _ => {}
+        }
+    }
+    (found, *parentheses <= 0)
+}
+
+/// Whether a line after a declaration without a block is something else: an empty one, or one that isn't indented further and
+/// closes nothing.
+fn ends_declaration(lines: &Lines<'_>, declared: usize, line: usize) -> bool {
+    let indent = |text: &str| text.len() - text.trim_start().len();
+    let (first, text) = (lines.line(declared), lines.line(line));
+    let trimmed = text.trim_start();
+    let closes = trimmed.starts_with([')', '{', '}', ']', '>', '|', ':', '=', '.']) || is_word(trimmed, "where");
+    trimmed.is_empty() || indent(text) < indent(first) || indent(text) == indent(first) && !closes
 }
 
 /// Definitions in Python: each ends before the next line that isn't indented further.
@@ -193,14 +266,19 @@ fn triple_quote<'q>(line: &str, open: Option<&'q str>) -> Option<&'q str> {
 fn ended(language: &Language, lines: &Lines<'_>) -> Vec<Definition> {
     let mut found = Vec::new();
     let mut open: Vec<(usize, usize)> = Vec::new();
+    let mut quote: Option<&str> = None;
     for line in 0..lines.len() {
         let text = lines.line(line);
+        let was_inside = quote.is_some();
+        if language.name == "elixir" {
+            quote = triple_quote(text, quote);
+        }
+        if was_inside {
+            continue;
+        }
         let trimmed = text.trim_start();
         let indent = text.len() - trimmed.len();
-        let is_end = trimmed
-            .strip_prefix("end")
-            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'));
-        if is_end {
+        if is_word(trimmed, "end") {
             while open.last().is_some_and(|(_, depth)| *depth >= indent) {
                 let (index, _) = open.pop().expect("there is one");
                 let ended: &mut Definition = &mut found[index];
@@ -208,14 +286,34 @@ fn ended(language: &Language, lines: &Lines<'_>) -> Vec<Definition> {
             }
         } else if let Some(declared) = declared_name(language, text) {
             let start = lines.start(line);
-            // `def double(x) = x * 2` and `do: …` have no `end`.
-            if !text.contains(") = ") && !text.contains(", do: ") {
+            let end = end_without_word(lines, line);
+            if end.is_none() {
                 open.push((found.len(), indent));
             }
-            found.push(definition(start + declared.name.start..start + declared.name.end, line, line + 1));
+            let name = start + declared.name.start..start + declared.name.end;
+            found.push(definition(name, line, end.unwrap_or(line + 1)));
         }
     }
     found
+}
+
+/// Whether a text begins with this word.
+fn is_word(text: &str, word: &str) -> bool {
+    text.strip_prefix(word).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+}
+
+/// The line after a definition that no `end` on a line of its own ends: `def double(x) = x * 2`, `def f(x); x; end`, and
+/// `do: …`, also on one of the next lines.
+fn end_without_word(lines: &Lines<'_>, line: usize) -> Option<usize> {
+    const LONGEST_HEAD: usize = 6;
+    let text = lines.line(line).trim_end();
+    if text.contains(") = ") || text.ends_with(" end") || text.ends_with(";end") {
+        return Some(line + 1);
+    }
+    let head = (line..lines.len().min(line + LONGEST_HEAD)).map(|at| (at, lines.line(at).trim()));
+    let mut head = head.take_while(|(at, text)| *at == line || !text.is_empty() && !is_word(text, "end"));
+    let found = head.find(|(_, text)| text.ends_with(" do") || text.starts_with("do: ") || text.contains(", do: "))?;
+    (!found.1.ends_with(" do")).then_some(found.0 + 1)
 }
 
 /// Sections of Markdown and reStructuredText: each ends at the next heading of its level or above.

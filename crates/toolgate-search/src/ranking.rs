@@ -245,7 +245,7 @@ fn agree(candidates: &Candidates<'_>, weights: &Weights, files: &mut Vec<Ranked>
             if at == place {
                 continue;
             }
-            if *subject_of == subject(own) && directory(other) != own {
+            if *subject_of == subject(own) {
                 named = named.max(*score);
             }
             if directory(other) == directory(own) && !directory(own).is_empty() {

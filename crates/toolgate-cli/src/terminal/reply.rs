@@ -53,11 +53,14 @@ fn show_payload(payload: &Value) {
     } else if let Some(matches) = list("matches") {
         matches.iter().for_each(show_match);
         say_if_empty(matches);
-    } else if let Some(paths) = list("paths").or(list("files")) {
-        say_if_empty(paths);
-        paths.iter().filter_map(Value::as_str).for_each(|path| outln!("{}", one_line(path)));
     } else if let Some(diff) = text("diff") {
         diff.lines().for_each(|line| outln!("{}", diff_line(line)));
+    } else if let Some(paths) = list("paths").or(list("files")) {
+        if payload.get("total").is_none() {
+            say_if_empty(paths);
+        }
+        paths.iter().for_each(show_file);
+        uses(payload).iter().for_each(|note| errln!("{}", paint(DIM, note)));
     } else {
         show_fields(payload);
     }
@@ -77,6 +80,25 @@ fn rest_of_page(payload: &Value) -> Option<String> {
     let total = payload.get("total_lines").and_then(Value::as_u64).map(|total| format!(" of {total}"));
     let total = total.unwrap_or_default();
     Some(format!("stopped after line {end}{total}; continue with \"offset\": {}", end + 1))
+}
+
+/// A path, or the lines of a file in which a symbol is used, as `grep -n` shows them.
+fn show_file(file: &Value) {
+    let path = one_line(file.as_str().or(file["path"].as_str()).unwrap_or_default());
+    match file.get("uses").and_then(Value::as_array) {
+        Some(uses) => {
+            let lines = uses.iter().filter_map(Value::as_str);
+            lines.for_each(|line| outln!("{}:{}", paint(BLUE, &path), one_line(line)));
+        }
+        None => outln!("{path}"),
+    }
+}
+
+/// How many uses of a symbol there are altogether, and how its server is.
+fn uses(payload: &Value) -> Option<String> {
+    let total = payload.get("total")?.as_u64()?;
+    let words = |field: &str| payload.get(field).and_then(Value::as_str).map(plain);
+    Some(format!("{}; {} is {}", counted(total, "use"), words("server")?, words("server_status")?))
 }
 
 /// Prints a command's output, each stream to our own; a nonzero exit code goes to standard error.

@@ -62,14 +62,17 @@ fn has_rule(reply: &Value, linter: &str, rule: &str) {
 #[test]
 fn ruff_and_shellcheck_speak_through_lints() {
     let world = World::new().file("a.py", "import os\nx = 1\n").file("b.sh", "#!/bin/sh\necho $1\n");
-    let Some(programs) = links(&world, &["ruff", "ty"]) else { return };
+    let Some(programs) = links(&world, &["ruff", "ty", "bash-language-server"]) else { return };
     if !Path::new("/usr/bin/shellcheck").exists() {
         return skip("program-missing", "`shellcheck` isn't installed; run `cargo xtask setup`");
     }
     let reply = call(&mut with_path(&world, &programs), "lints", json!({ "paths": ["a.py", "b.sh"] }));
     has_rule(&reply, "ruff", "F401");
     has_rule(&reply, "shellcheck", "SC2086");
-    assert!(reply["payload"]["server"].as_str().unwrap().contains("ty, ruff, shellcheck"), "{reply}");
+    let servers = reply["payload"]["server"].as_str().unwrap();
+    assert!(servers.contains("ty, bash-language-server, ruff, shellcheck"), "{reply}");
+    let quotes = rules(&reply).iter().filter(|(_, rule)| rule == "SC2086").count();
+    assert_eq!(quotes, 1, "the server asks the same linter: {reply}");
     let plain = call(&mut with_path(&world, &programs), "lsp_diagnostics", json!({ "paths": ["a.py"] }));
     assert_eq!(rules(&plain), [], "linters are only asked by `lints`: {plain}");
 }
@@ -124,6 +127,19 @@ fn clippy_speaks_through_lints_where_the_workspace_is_trusted() {
     has_rule(&reply, "clippy", "clippy::needless_return");
     has_rule(&reply, "clippy", "clippy::len_zero");
     assert!(!world.workspace().join("target").exists(), "it builds in its own directory");
+}
+
+#[test]
+fn people_see_uses_as_lines_and_a_rename_as_its_diff() {
+    let world = World::new().file("a.py", "def greet(): pass\n").file("b.py", "from a import greet\n");
+    let Some(programs) = links(&world, &["ty"]) else { return };
+    let target = json!({ "path": "a.py", "line": 1, "symbol": "greet" });
+    let uses = said(&mut with_path(&world, &programs), &["call", "lsp_references", &target.to_string()]);
+    assert_eq!(uses.out, "a.py:1: def greet(): pass [greet]\nb.py:1: from a import greet\n");
+    assert!(uses.err.contains("2 uses; ty is ready"), "{uses:?}");
+    let rename = json!({ "path": "a.py", "line": 1, "symbol": "greet", "new_name": "hello", "dry_run": true });
+    let shown = said(&mut with_path(&world, &programs), &["call", "lsp_rename", &rename.to_string()]);
+    assert!(shown.out.contains("-from a import greet\n+from a import hello"), "{shown:?}");
 }
 
 #[test]

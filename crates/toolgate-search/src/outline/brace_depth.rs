@@ -20,6 +20,10 @@ enum Inside {
     Text(u8),
     /// A raw string of Rust, until a quote and this many `#`.
     Raw(usize),
+    /// A string of several lines, until three of these quotes.
+    Tripled(u8),
+    /// A string of C# after `@`, in which a doubled quote is one.
+    Verbatim,
 }
 
 /// Counts the open braces before each line.
@@ -27,13 +31,32 @@ pub(super) fn line_depths(language: &Language, lines: &Lines<'_>) -> LineDepths 
     let mut depths =
         LineDepths { before: Vec::with_capacity(lines.len() + 1), is_code: Vec::with_capacity(lines.len()) };
     let (mut depth, mut inside) = (0_u32, Inside::Code);
+    let mut conditions = Vec::new();
     for line in 0..lines.len() {
         depths.before.push(depth);
         depths.is_code.push(inside == Inside::Code);
-        (depth, inside) = scan_line(language, lines.line(line).as_bytes(), depth, inside);
+        let text = lines.line(line);
+        if inside == Inside::Code && language.has_preprocessor() && text.trim_start().starts_with('#') {
+            depth = after_condition(text, depth, &mut conditions);
+        }
+        (depth, inside) = scan_line(language, text.as_bytes(), depth, inside);
     }
     depths.before.push(depth);
     depths
+}
+
+/// The depth after a line of the preprocessor. Each branch of a condition begins at the same depth, since only one of them is
+/// compiled.
+fn after_condition(line: &str, depth: u32, conditions: &mut Vec<u32>) -> u32 {
+    let directive = line.trim_start().trim_start_matches('#').trim_start();
+    if directive.starts_with("if") {
+        conditions.push(depth);
+    } else if directive.starts_with("el") {
+        return conditions.last().copied().unwrap_or(depth);
+    } else if directive.starts_with("endif") {
+        conditions.pop();
+    }
+    depth
 }
 
 fn scan_line(language: &Language, line: &[u8], mut depth: u32, mut inside: Inside) -> (u32, Inside) {
@@ -51,6 +74,14 @@ fn scan_line(language: &Language, line: &[u8], mut depth: u32, mut inside: Insid
                 None => return (depth, if quote == b'`' { inside } else { open_string(language, line, inside) }),
             },
             Inside::Raw(hashes) => match raw_end(rest, hashes) {
+                Some(end) => (inside, at) = (Inside::Code, at + end),
+                None => return (depth, inside),
+            },
+            Inside::Tripled(quote) => match memchr::memmem::find(rest, &[quote; 3]) {
+                Some(end) => (inside, at) = (Inside::Code, at + end + 3),
+                None => return (depth, inside),
+            },
+            Inside::Verbatim => match verbatim_end(rest) {
                 Some(end) => (inside, at) = (Inside::Code, at + end),
                 None => return (depth, inside),
             },
@@ -101,6 +132,10 @@ fn code_step(language: &Language, comment: &[u8], line: &[u8], at: usize) -> Ste
                 _ => Step::Over(1),
             }
         }
+        b'"' if language.has_tripled_quotes() && rest.starts_with(b"\"\"\"") => Step::Into(Inside::Tripled(b'"'), 3),
+        b'\'' if language.name == "dart" && rest.starts_with(b"'''") => Step::Into(Inside::Tripled(b'\''), 3),
+        b'@' if language.name == "csharp" && rest.starts_with(b"@\"") => Step::Into(Inside::Verbatim, 2),
+        b'@' if language.name == "csharp" && rest.starts_with(b"@$\"") => Step::Into(Inside::Verbatim, 3),
         b'"' => Step::Into(Inside::Text(b'"'), 1),
         b'`' if matches!(language.name, "javascript" | "typescript" | "go") => Step::Into(Inside::Text(b'`'), 1),
         b'\'' => single_quote(language, rest),
@@ -140,4 +175,16 @@ fn raw_end(rest: &[u8], hashes: usize) -> Option<usize> {
     memchr::memchr_iter(b'"', rest)
         .find(|at| rest[at + 1..].iter().take_while(|byte| **byte == b'#').count() >= hashes)
         .map(|at| at + 1 + hashes)
+}
+
+/// The position after the end of a verbatim string of C#.
+fn verbatim_end(rest: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += memchr::memchr(b'"', &rest[at..])? + 1;
+        if rest.get(at) != Some(&b'"') {
+            return Some(at);
+        }
+        at += 1;
+    }
 }

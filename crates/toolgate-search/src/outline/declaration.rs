@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use super::signature::{assigned_function, by_signature, test_case};
 use crate::language::{Language, Syntax};
 
 /// A declaration on one line.
 pub(super) struct Declared {
-    /// Where the name is in the line.
+    /// Where the name is in the line. Empty where it comes after the block.
     pub(super) name: Range<usize>,
     /// Whether a keyword says that it is a definition.
     pub(super) has_keyword: bool,
@@ -59,61 +60,79 @@ const MODIFIERS: &[&str] = &[
     "tailrec",
     "operator",
     "external",
-];
-
-/// Words that look like a function's name where a statement begins.
-const STATEMENTS: &[&str] = &[
-    "if",
-    "for",
-    "while",
-    "switch",
-    "return",
-    "catch",
-    "else",
-    "do",
-    "try",
-    "throw",
-    "new",
-    "delete",
-    "sizeof",
-    "using",
-    "case",
-    "await",
-    "yield",
-    "assert",
-    "synchronized",
-    "lock",
-    "foreach",
-    "with",
-    "match",
-    "elif",
-    "until",
-    "select",
-    "defined",
-    "typeof",
-    "super",
-    "this",
-    "function",
-    "import",
-    "require",
-    "fixed",
-    "unsafe",
-    "not",
-    "and",
-    "or",
-    "in",
+    "actual",
+    "expect",
+    "infix",
+    "value",
+    "annotation",
+    "noinline",
+    "convenience",
+    "required",
+    "indirect",
+    "nonisolated",
+    "factory",
+    "covariant",
+    "base",
+    "threadlocal",
 ];
 
 /// The definition that a line begins; none if it begins none.
 pub(super) fn declared_name(language: &Language, line: &str) -> Option<Declared> {
     let indent = line.len() - line.trim_start().len();
     // A line this long is data or minified.
-    if line.len() > 2000 {
+    if line.len() > 2000 || is_comment(language, &line[indent..]) {
         return None;
     }
-    by_keyword(language, line, indent)
-        .or_else(|| assigned_function(language, line, indent))
-        .or_else(|| by_signature(language, line, indent))
+    let begin = after_annotations(language, line, indent)?;
+    by_keyword(language, line, begin)
+        .or_else(|| assigned_function(language, line, begin))
+        .or_else(|| test_case(language, line, begin))
+        .or_else(|| by_signature(language, line, begin))
+}
+
+/// Whether a line is a comment, a line of one, or one for the preprocessor.
+fn is_comment(language: &Language, text: &str) -> bool {
+    let is_commented = !language.line_comment.is_empty() && text.starts_with(language.line_comment);
+    let is_block = language.line_comment == "//" && (text.starts_with("/*") || text.starts_with("* "));
+    is_commented || is_block || language.has_preprocessor() && text.starts_with('#')
+}
+
+/// Where a line begins after annotations such as `@Test`, `@Named("a")` and, in C#, `[Fact]`. None if there is nothing else.
+fn after_annotations(language: &Language, line: &str, mut at: usize) -> Option<usize> {
+    loop {
+        let rest = &line[at..];
+        let end = match rest.as_bytes().first()? {
+            b'@' if language.syntax != Syntax::Indentation && !rest.starts_with("@interface") => {
+                let end = rest[1..].find(|c: char| !(c.is_alphanumeric() || "_.:".contains(c)));
+                let end = end.map_or(rest.len(), |end| end + 1);
+                end + enclosed(&rest[end..], '(', ')').unwrap_or(0)
+            }
+            b'[' if language.name == "csharp" => enclosed(rest, '[', ']')?,
+            b'@' if language.name == "java" => return Some(at + 1),
+            _ => return Some(at),
+        };
+        let after = rest[end..].trim_start();
+        if end == 1 || after.is_empty() || after.starts_with('(') {
+            return None;
+        }
+        at = line.len() - after.len();
+    }
+}
+
+/// How long the part in brackets is with which a text begins; none if it begins with none, or they aren't closed.
+pub(super) fn enclosed(text: &str, open: char, close: char) -> Option<usize> {
+    let mut depth = 0_u32;
+    for (at, character) in text.char_indices() {
+        if character == open {
+            depth += 1;
+        } else if character == close && !text[..at].ends_with(['-', '=']) {
+            depth = depth.checked_sub(1)?;
+        }
+        if depth == 0 {
+            return (at > 0).then_some(at + character.len_utf8());
+        }
+    }
+    None
 }
 
 /// `pub async fn name`, `class Name`, `func (receiver) Name`, `impl Trait for Name`.
@@ -122,14 +141,22 @@ fn by_keyword(language: &Language, line: &str, mut at: usize) -> Option<Declared
         let word = word_at(line, at)?;
         let text = &line[word.clone()];
         let after = &line[word.end..];
-        let is_macro = text == "macro_rules" && after.starts_with('!');
-        if is_macro || language.keywords.contains(&text) && !(text == "const" && after.trim_start().starts_with("fn "))
-        {
-            let from = word.end + usize::from(is_macro);
-            let name = name_after(language, line, text, from)?;
-            let is_function = matches!(text, "fn" | "def" | "func" | "function" | "fun" | "defp" | "defmacro");
-            let needs_block = language.syntax == Syntax::TypedBraces;
-            return Some(Declared { name, has_keyword: true, is_function, needs_block });
+        if text == "macro_rules" && after.starts_with('!') {
+            return Some(of_keyword(language, text, name_after(language, line, text, word.end + 1)?));
+        }
+        if language.name == "swift" && matches!(text, "init" | "subscript") && after.starts_with(['(', '<', '?']) {
+            return Some(Declared { name: word, has_keyword: true, is_function: true, needs_block: false });
+        }
+        if language.keywords.contains(&text) && !(text == "const" && after.trim_start().starts_with("fn ")) {
+            return match next_keyword(language, line, word.end) {
+                Some(next) => by_keyword(language, line, next),
+                None if is_use_of_type(language, line, word.end) => None,
+                None => {
+                    let after_block = || is_anonymous_typedef(language, line).then(|| line.len()..line.len());
+                    let name = name_after(language, line, text, word.end).or_else(after_block)?;
+                    Some(of_keyword(language, text, name))
+                }
+            };
         }
         if !MODIFIERS.contains(&text) {
             return None;
@@ -138,13 +165,48 @@ fn by_keyword(language: &Language, line: &str, mut at: usize) -> Option<Declared
     }
 }
 
-/// After a modifier: `pub(crate)`, `extern "C"`, and the space that follows.
+/// Where the next keyword is in `enum class Name`, `class func name` and `typedef struct name`.
+fn next_keyword(language: &Language, line: &str, at: usize) -> Option<usize> {
+    let next = word_at(line, at)?;
+    let is_keyword = language.has_braces() && language.keywords.contains(&&line[next.clone()]);
+    let goes_on = line[next.end..].starts_with([' ', '\t']) || line[next.end..].is_empty();
+    (is_keyword && goes_on && next.start > at).then_some(next.start)
+}
+
+/// `struct name *function(…)` and `enum name variable` of C: no definition of the type.
+fn is_use_of_type(language: &Language, line: &str, at: usize) -> bool {
+    let Some(name) = word_at(line, at).filter(|_| matches!(language.name, "c" | "cpp")) else { return false };
+    let rest = line[name.end..].trim_start();
+    let goes_on = rest.starts_with(['{', ':', '<']) || rest.starts_with("final") || rest.starts_with("//");
+    // Attributes and macros come between the keyword and the name: `class API_EXPORT Name {`.
+    !(rest.is_empty()
+        || goes_on
+        || rest.starts_with("=")
+        || line.trim_end().ends_with('{') && !rest.contains(['(', '=']))
+}
+
+/// `typedef struct {`, whose name comes after its block.
+fn is_anonymous_typedef(language: &Language, line: &str) -> bool {
+    matches!(language.name, "c" | "cpp") && line.starts_with("typedef ") && line.trim_end().ends_with('{')
+}
+
+fn of_keyword(language: &Language, keyword: &str, name: Range<usize>) -> Declared {
+    let is_function = matches!(keyword, "fn" | "def" | "func" | "function" | "fun" | "defp" | "defmacro");
+    // Values inside of functions are parts of them.
+    let is_value = keyword == "val" || keyword == "const" && language.name == "zig";
+    let needs_block = language.syntax == Syntax::TypedBraces;
+    Declared { name, has_keyword: !is_value, is_function, needs_block }
+}
+
+/// After a modifier: `pub(crate)`, `private[this]`, `extern "C"`, `template <…>`, and the space that follows.
 fn skip_modifier(line: &str, at: usize) -> usize {
     let rest = line[at..].trim_start();
+    let enclosed = |open, close| enclosed(rest, open, close).map_or("", |end| &rest[end..]);
     let rest = match rest.as_bytes().first() {
-        Some(b'(') => rest.find(')').map_or("", |end| &rest[end + 1..]),
+        Some(b'(') => enclosed('(', ')'),
+        Some(b'[') => enclosed('[', ']'),
+        Some(b'<') => enclosed('<', '>'),
         Some(b'"') => rest[1..].find('"').map_or("", |end| &rest[end + 2..]),
-        Some(b'<') => rest.find('>').map_or("", |end| &rest[end + 1..]),
         _ => rest,
     };
     let rest = rest.trim_start();
@@ -157,34 +219,60 @@ fn name_after(language: &Language, line: &str, keyword: &str, at: usize) -> Opti
     if keyword == "impl" {
         return implemented_type(line, at);
     }
-    // Generators, receivers of Go methods, attributes of C.
+    if language.name == "kotlin" && keyword == "fun" {
+        return kotlin_function(line, at);
+    }
+    // Generators, C's pointers, the root of Ruby's modules.
     let skipped = rest.trim_start_matches([' ', '\t', '*', '&']);
+    let skipped = if language.name == "ruby" { skipped.trim_start_matches(':') } else { skipped };
     let mut from = line.len() - skipped.len();
-    if language.name == "go" && keyword == "func" && skipped.starts_with('(') {
-        from += skipped.find(')')? + 1;
+    let has_receiver = language.name == "go" && keyword == "func" && skipped.starts_with('(');
+    if has_receiver {
+        from += enclosed(skipped, '(', ')')?;
         from += line[from..].len() - line[from..].trim_start().len();
     }
     if from == at && !rest.starts_with('*') {
         return None;
     }
-    let name = word_at(line, from)?;
-    // `defmodule A.B`, `def self.name`, `function table.name`, `namespace A::B`: the last name.
-    let mut name = name;
-    while let Some(separator) = ["::", ".", ":"].iter().find(|separator| line[name.end..].starts_with(**separator)) {
-        match word_at(line, name.end + separator.len()) {
-            Some(next)
-                if next.start == name.end + separator.len()
-                    && language.name != "python"
-                    && language.syntax != Syntax::TypedBraces =>
-            {
-                name = next
-            }
+    let name = last_part(language, line, word_at(line, from)?);
+    if has_receiver && !line[name.end..].starts_with(['(', '[']) {
+        return None;
+    }
+    let text = &line[name.clone()];
+    let is_prose = matches!(text, "for" | "of" | "in" | "fn" | "extends") && !line[name.end..].starts_with('(');
+    let is_name = !text.starts_with(|c: char| c.is_ascii_digit()) && text != "_" && !is_prose;
+    is_name.then_some(name)
+}
+
+/// `defmodule A.B`, `def self.name`, `function table.name`, `namespace A.B`: the last name.
+fn last_part(language: &Language, line: &str, mut name: Range<usize>) -> Range<usize> {
+    let has_parts =
+        language.syntax != Syntax::Indentation && (language.syntax != Syntax::TypedBraces || language.name == "csharp");
+    while let Some(separator) =
+        ["::", ".", ":"].iter().find(|separator| has_parts && line[name.end..].starts_with(**separator))
+    {
+        let from = name.end + separator.len();
+        match word_at(line, from) {
+            Some(next) if next.start == from => name = next,
             _ => break,
         }
     }
-    let text = &line[name.clone()];
-    let is_name = !text.starts_with(|c: char| c.is_ascii_digit()) && !matches!(text, "_" | "for" | "of" | "in" | "fn");
-    is_name.then_some(name)
+    name
+}
+
+/// `fun <T> List<T>.name(…)`, and names in backticks.
+fn kotlin_function(line: &str, at: usize) -> Option<Range<usize>> {
+    let rest = line[at..].trim_start();
+    let rest = rest[enclosed(rest, '<', '>').unwrap_or(0)..].trim_start();
+    let from = line.len() - rest.len();
+    if let Some(quoted) = rest.find('`') {
+        let end = rest[quoted + 1..].find('`')?;
+        return Some(from + quoted + 1..from + quoted + 1 + end);
+    }
+    let end = from + rest.find('(')?;
+    let start =
+        line[from..end].rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(from, |before| from + before + 1);
+    (start < end).then_some(start..end)
 }
 
 /// `impl<T> Trait for Name<T>` is about `Name`.
@@ -192,72 +280,25 @@ fn implemented_type(line: &str, at: usize) -> Option<Range<usize>> {
     let rest = &line[at..];
     let mut from = at + rest.len() - rest.trim_start().len();
     if line[from..].starts_with('<') {
-        let mut depth = 0;
-        let end = line[from..].bytes().position(|byte| {
-            depth += i32::from(byte == b'<') - i32::from(byte == b'>');
-            depth == 0
-        })?;
-        from += end + 1;
+        from += enclosed(&line[from..], '<', '>')?;
     }
     if let Some(after) = line[from..].find(" for ") {
         from += after + 5;
     }
-    let mut name = word_at(line, from + line[from..].find(|c: char| c.is_alphanumeric() || c == '_')?)?;
+    let word = |from: usize| word_at(line, from + line[from..].find(|c: char| c.is_alphanumeric() || c == '_')?);
+    let mut name = word(from)?;
+    // `&'a mut Name`
+    while line[..name.start].ends_with('\'') || matches!(&line[name.clone()], "mut" | "dyn" | "const") {
+        name = word(name.end)?;
+    }
     while line[name.end..].starts_with("::") {
         name = word_at(line, name.end + 2)?;
     }
     Some(name)
 }
 
-/// `const name = (…) =>`, `name = function`, `export const name = …` in JavaScript and TypeScript.
-fn assigned_function(language: &Language, line: &str, indent: usize) -> Option<Declared> {
-    if !matches!(language.name, "javascript" | "typescript") {
-        return None;
-    }
-    let is_exported = line[indent..].starts_with("export ");
-    let rest = line[indent..].trim_start_matches("export ").trim_start_matches("default ");
-    let at = line.len() - rest.len();
-    let keyword = ["const ", "let ", "var "].iter().find(|keyword| rest.starts_with(**keyword));
-    let name = word_at(line, at + keyword.map_or(0, |keyword| keyword.len()))?;
-    let after = line[name.end..].trim_start();
-    let is_function = after.contains("=>") || after.contains("function");
-    let is_assigned = after.starts_with('=') && !after.starts_with("==") || keyword.is_some() && after.starts_with(':');
-    if !is_assigned || !(is_function || is_exported || keyword.is_some() && indent == 0) {
-        return None;
-    }
-    Some(Declared { name, has_keyword: keyword.is_some() && is_function, is_function, needs_block: false })
-}
-
-/// `Type name(arguments) {` in C and its relatives, and methods of classes in JavaScript.
-fn by_signature(language: &Language, line: &str, indent: usize) -> Option<Declared> {
-    let is_script = matches!(language.name, "javascript" | "typescript");
-    if language.syntax != Syntax::TypedBraces && !is_script {
-        return None;
-    }
-    let open = line.find('(')?;
-    let before = line[indent..open].trim_end();
-    let ends_as_statement =
-        line.trim_end().ends_with(';') || before.contains(['=', '"', '\'', '!', '+', '|', '{', '}']);
-    if before.is_empty() || ends_as_statement || is_script && before.contains('.') {
-        return None;
-    }
-    let end = indent + before.len();
-    let start = before
-        .rfind(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$' || c == '~'))
-        .map_or(indent, |at| indent + at + 1);
-    let start = start + line[start..end].find(|c: char| c != '~').unwrap_or(0);
-    let name = start..end;
-    let text = &line[name.clone()];
-    let first = before.split_whitespace().next().unwrap_or_default();
-    let is_name = text.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '$');
-    if !is_name || STATEMENTS.contains(&text) || STATEMENTS.contains(&first) && first != "new" {
-        return None;
-    }
-    Some(Declared { name, has_keyword: false, is_function: true, needs_block: true })
-}
-
 /// The word at a position, after spaces.
-fn word_at(line: &str, at: usize) -> Option<Range<usize>> {
+pub(super) fn word_at(line: &str, at: usize) -> Option<Range<usize>> {
     let rest = line.get(at..)?;
     let start = at + rest.len() - rest.trim_start_matches([' ', '\t']).len();
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';

@@ -77,9 +77,89 @@ fn definitions_by_language() {
     }
 }
 
+/// Declarations that a scan by line gets wrong easily.
+#[test]
+fn hard_definitions_by_language() {
+    let cases: &[(&str, &str, &[&str])] = &[
+        (
+            "A.java",
+            "@SuppressWarnings(\"x\")\n@interface Marker {}\ninterface Shape {\n  double area(int scale);\n  /* name(x) */\n}\nclass B {\n  void run() {\n    call(3);\n    use(new Shape() {\n      @Override public double area(int scale) {\n        return 1;\n      }\n    });\n    class Local {}\n  }\n  String s = \"\"\"\n    {\n    \"\"\";\n  void next() {}\n}\n",
+            &["Marker 1-2", "Shape 3-6", "area 4-4", "B 7-21", "run 8-16", "area 11-13", "Local 15-15", "next 20-20"],
+        ),
+        (
+            "a.c",
+            "/* apply(x) is above; a { here */\n#define MAX(a, b) \\\n  ((a) > (b))\ntypedef struct {\n  int a;\n} point;\n#ifdef A\nint one(void) {\n#else\nint one(int a) {\n#endif\n  return 1;\n}\nstruct point *two(struct point *p) {\n  struct point q = { 1 };\n  return p;\n}\n",
+            &["point 4-6", "one 8-13", "one 10-13", "two 14-17"],
+        ),
+        (
+            "a.cpp",
+            "extern \"C\" int one(int a) { return a; }\nenum class Two { A, B };\ntemplate <template <typename> class T>\nvoid three() {}\nstruct Four {\n  bool operator==(const Four& other) const { return true; }\n};\n",
+            &["one 1-1", "Two 2-2", "three 4-4", "Four 5-7", "operator== 6-6"],
+        ),
+        (
+            "a.cs",
+            "namespace One.Two\n{\n    [Fact, Named(\"a(b)\")]\n    public class Three\n    {\n        [Fact]\n        public void Four()\n        {\n            var s = @\"{ \"\" C:\\\";\n        }\n#if A\n        void Five() {\n#else\n        void Five(int a) {\n#endif\n        }\n        public int Six(int a) => a + 1;\n        T Seven<T>(T a)\n        {\n        }\n    }\n}\n",
+            &["Two 1-22", "Three 3-21", "Four 6-10", "Five 12-16", "Five 14-16", "Six 17-17", "Seven 18-20"],
+        ),
+        (
+            "a.kt",
+            "@Test fun one() {\n  val inner = 1\n}\nactual inline fun <T> List<T>.two(a: Int): Int =\n  a + 1\nfun three() = 3\nenum class Four { A }\nfun `does five`() {}\nval six = 6\n",
+            &["one 1-3", "two 4-5", "three 6-6", "Four 7-7", "does five 8-8", "six 9-9"],
+        ),
+        (
+            "a.dart",
+            "/// Tests that one(two) is.\nclass One {\n  One._(this.a);\n  int get two => 2;\n  Future<T> three<T>(T a) =>\n      Future.value(a);\n  void four() {\n    call();\n  }\n}\n",
+            &["One 1-10", "two 4-4", "three 5-6", "four 7-9"],
+        ),
+        (
+            "a.ts",
+            "const lib = require('lib');\nexport type One =\n  | 'a'\n  | 'b';\nfunction two(\n  a: string = {},\n): void {\n  return {\n    three(b) {\n      if (b) {\n      }\n      call(b, () => {\n      });\n    },\n  };\n}\ndescribe('four', () => {\n  it(\"does five\", () => {\n  });\n});\n",
+            &["One 2-4", "two 5-16", "three 9-14", "four 17-20", "does five 18-19"],
+        ),
+        (
+            "a.go",
+            "type (\n\tOne struct {\n\t\ta int\n\t}\n\tTwo string\n)\n\nfunc Three() {\n\tf := func() error {\n\t\treturn nil\n\t}\n}\n",
+            &["One 2-4", "Two 5-5", "Three 8-12"],
+        ),
+        (
+            "a.swift",
+            "public class One {\n  public init(a: Int) {\n  }\n  override class func two() -> Int {\n    1\n  }\n}\nprotocol Three {\n  func four(_ a: Int,\n            b: Int)\n}\n",
+            &["One 1-7", "init 2-3", "two 4-6", "Three 8-11", "four 9-10"],
+        ),
+        (
+            "a.scala",
+            "private[os] def one(a: Int): Int =\n  a + 1\nobject Two {\n  def three = 3\n}\n",
+            &["one 1-2", "Two 3-5", "three 4-4"],
+        ),
+        ("a.rb", "module ::One; end\ndef two(a); a; end\ndef three\n  3\nend\n", &["One 1-1", "two 2-2", "three 3-5"]),
+        (
+            "a.ex",
+            "defmodule One do\n  @doc \"\"\"\n  def no do\n  \"\"\"\n  def two(a),\n    do: a\n  defimpl Inspect do\n  end\nend\n",
+            &["One 1-9", "two 2-6", "Inspect 7-8"],
+        ),
+        (
+            "a.zig",
+            "const std = @import(\"std\");\nnoinline fn one() void {\n    const two = 2;\n}\n",
+            &["std 1-1", "one 2-4"],
+        ),
+        ("a.sh", "# checks (all of them\nbats::one() { # <a>\n  echo\n}\n", &["bats::one 1-4"]),
+        (
+            "a.rs",
+            "fn one<T>()\nwhere\n    T: A,\n{\n}\nimpl<'a> Two for &'a mut Three {\n}\n",
+            &["one 1-5", "Three 6-7"],
+        ),
+    ];
+    for (path, text, expected) in cases {
+        assert_eq!(found(path, text), *expected, "{path}");
+    }
+}
+
 #[test]
 fn any_text_is_scanned_without_a_panic() {
-    for path in ["a.rs", "a.py", "a.js", "a.c", "a.rb", "a.md", "a.php", "a.go", "a.sh", "a.ex"] {
+    for path in [
+        "a.rs", "a.py", "a.js", "a.c", "a.rb", "a.md", "a.php", "a.go", "a.sh", "a.ex", "a.kt", "a.cs", "a.dart",
+        "a.java", "a.swift",
+    ] {
         for text in [
             "",
             "\n",
@@ -103,6 +183,30 @@ fn any_text_is_scanned_without_a_panic() {
             "end",
             "é(",
             "macro_rules!",
+            "@",
+            "@(",
+            "[",
+            "[]",
+            "typedef struct {",
+            "typedef struct {\n}",
+            "operator",
+            "x operator(",
+            "fun `",
+            "fun <",
+            "get ",
+            "it('",
+            "it('é'",
+            ">(",
+            "a>(",
+            "#if\n#else\n#endif\n#else",
+            "@\"",
+            "\"\"\"",
+            "type (\n é",
+            "impl<'a> &'",
+            "def x,\n do:",
+            "def x; end",
+            "struct",
+            "enum class",
         ] {
             found(path, text);
         }

@@ -1,9 +1,9 @@
-//! Servers for shell, Go, JSON and YAML: each is started, and tells what is wrong before and after a change.
+//! Servers for JSON, YAML and TOML: each is started, tells what is wrong before and after a change, and says what it can't do.
 
 use serde_json::{Value, json};
 use toolgate_testkit::TestWorkspace;
 
-use crate::{payload, world};
+use crate::{is_said_to_lack, payload, world};
 
 /// A server, a file for it, what breaks the file, and words of what it says then.
 struct OneFile {
@@ -13,9 +13,10 @@ struct OneFile {
     path: &'static str,
     fixed: &'static str,
     broken: &'static str,
-    others: &'static [(&'static str, &'static str)],
     /// A symbol of the file.
     symbol: &'static str,
+    /// Tools to which it has no answer.
+    lacks: &'static [&'static str],
 }
 
 async fn found(world: &TestWorkspace, path: &str) -> Value {
@@ -25,14 +26,18 @@ async fn found(world: &TestWorkspace, path: &str) -> Value {
 async fn is_understood(file: OneFile) {
     let Some(world) = world(file.server, file.program, file.arguments) else { return };
     world.file(file.path, file.fixed);
-    for (path, content) in file.others {
-        world.file(path, content);
-    }
     let clean = found(&world, file.path).await;
     assert_eq!((&clean["count"], &clean["server_status"]), (&json!(0), &json!("ready")), "{clean}");
     assert!(clean["server"].as_str().unwrap().contains(file.server), "{clean}");
     let symbols = payload(world.perform("lsp_symbols", json!({ "path": file.path })).await);
     assert!(symbols["symbols"].to_string().contains(file.symbol), "{symbols}");
+    for tool in file.lacks {
+        let mut args = json!({ "path": file.path, "line": 1, "symbol": file.symbol });
+        if *tool == "lsp_rename" {
+            args["new_name"] = json!("title");
+        }
+        is_said_to_lack(&world, file.server, tool, args).await;
+    }
     for _ in 0..2 {
         world.file(file.path, file.broken);
         let wrong = found(&world, file.path).await;
@@ -40,33 +45,6 @@ async fn is_understood(file: OneFile) {
         world.file(file.path, file.fixed);
         assert_eq!(found(&world, file.path).await["count"], 0);
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn bash_language_server_with_shellcheck() {
-    let file = OneFile {
-        server: "bash-language-server",
-        program: "bash-language-server",
-        arguments: &["start"],
-        path: "run.sh",
-        fixed: "#!/bin/bash\ngreet() {\n  echo \"hello $1\"\n}\ngreet ada\n",
-        // shellcheck: SC2086, a variable without quotes.
-        broken: "#!/bin/bash\ngreet() {\n  echo hello $1\n}\ngreet ada\n",
-        others: &[],
-        symbol: "greet",
-    };
-    let path = file.path;
-    let Some(world) = world(file.server, file.program, file.arguments) else { return };
-    world.file(path, file.fixed);
-    let target = json!({ "path": path, "line": 5, "symbol": "greet" });
-    let definition = payload(world.perform("lsp_definition", target.clone()).await);
-    assert_eq!(definition["places"][0]["line"], 2, "{definition}");
-    let uses = payload(world.perform("lsp_references", target.clone()).await);
-    assert_eq!(uses["total"], 2, "{uses}");
-    let renamed = json!({ "path": path, "line": 5, "symbol": "greet", "new_name": "welcome" });
-    payload(world.perform("lsp_rename", renamed).await);
-    assert_eq!(std::fs::read_to_string(world.path().join(path)).unwrap(), file.fixed.replace("greet", "welcome"));
-    is_understood(file).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -78,8 +56,8 @@ async fn vscode_json_language_server() {
         path: "data.json",
         fixed: "{ \"name\": \"🦀\" }\n",
         broken: "{ \"name\": \"🦀\" \"x\" }\n",
-        others: &[],
         symbol: "name",
+        lacks: &["lsp_definition", "lsp_references", "lsp_calls", "lsp_rename"],
     })
     .await;
 }
@@ -93,23 +71,23 @@ async fn yaml_language_server() {
         path: "data.yaml",
         fixed: "name: crab\nlist:\n  - one\n",
         broken: "name: crab\nlist:\n  - one\n - two: [\n",
-        others: &[],
         symbol: "name",
+        lacks: &["lsp_references", "lsp_calls"],
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn gopls() {
+async fn tombi() {
     is_understood(OneFile {
-        server: "gopls",
-        program: "gopls",
-        arguments: &[],
-        path: "main.go",
-        fixed: "package main\n\nfunc greet(name string) string { return \"hello \" + name }\n\nfunc main() { println(greet(\"ada\")) }\n",
-        broken: "package main\n\nfunc greet(name string) string { return \"hello \" + name }\n\nfunc main() { println(greet(42)) }\n",
-        others: &[("go.mod", "module example.com/x\n\ngo 1.19\n")],
-        symbol: "greet",
+        server: "tombi",
+        program: "tombi",
+        arguments: &["lsp", "--offline"],
+        path: "data.toml",
+        fixed: "name = \"🦀\"\n",
+        broken: "name = = \"🦀\"\n",
+        symbol: "name",
+        lacks: &["lsp_calls", "lsp_rename"],
     })
     .await;
 }

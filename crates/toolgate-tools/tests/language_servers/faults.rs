@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 use toolgate_testkit::{TestWorkspace, skip, wait_until};
 
-use crate::{payload, project};
+use crate::payload;
+use crate::projects::project;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_misbehaves_is_told_of_and_ended() {
@@ -24,6 +25,20 @@ async fn a_server_that_misbehaves_is_told_of_and_ended() {
         let error = world.perform("lsp_symbols", json!({ "path": "a.xyz" })).await.error.unwrap();
         assert_eq!(error.details.clone().unwrap_or_default()["server_status"], status, "{error:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn symbols_are_found_beside_a_server_that_cannot_start() {
+    let Some((world, project)) = project("ty") else { return };
+    let config = std::fs::read_to_string(world.location().config.user.as_path()).unwrap();
+    let bad =
+        "[lsp.servers.bad]\ncommand = ['/usr/bin/python3', '-c', 'import sys; sys.exit(1)']\nfiles = { xyz = 'xyz' }\n";
+    let world = world.reopened("run_beside", toolgate_tools::all(), &format!("{config}{bad}")).confined();
+    world.file("a.xyz", "greet\n");
+    let found = payload(world.perform("lsp_symbols", json!({ "query": "greet" })).await);
+    let symbols = found["symbols"].to_string();
+    assert!(symbols.contains(project.library.0), "the other server answers: {found}");
+    assert!(found["notes"].to_string().contains("`bad`: The language server `bad` ended."), "{found}");
 }
 
 /// A workspace whose server is this Python script, with one file for it.
