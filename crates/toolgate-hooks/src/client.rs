@@ -7,6 +7,7 @@ use toolgate_dialects::Dialect;
 use crate::answer::{HookAnswer, HookOutput};
 use crate::clients;
 use crate::event::ClientEvent;
+use crate::own_rules::OwnRuleFiles;
 
 /// A client, and how its hooks speak.
 pub struct HookClient {
@@ -24,6 +25,8 @@ pub struct HookClient {
     pub server_tool: fn(&str) -> Option<(String, String)>,
     /// Directories of the client's own, in the home directory: it keeps output there that its model reads.
     pub own_directories: &'static [&'static str],
+    /// Where it keeps rules of its own about commands; none if those aren't judged here.
+    pub own_rules: Option<&'static OwnRuleFiles>,
     /// Whether `cd` in one command counts for the next.
     pub keeps_directory: bool,
     /// Reads an event.
@@ -79,4 +82,31 @@ pub fn hook_clients() -> &'static [&'static HookClient] {
         &clients::goose::GOOSE_HOOKS,
     ];
     CLIENTS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What real clients let run when they were tried (`tests/hooks/matrix.py` of the program).
+    const NOT_HELD: &str = include_str!("../../toolgate-cli/tests/hooks/not_held.json");
+
+    #[test]
+    fn every_case_that_a_client_lets_run_is_named() {
+        let cases: Vec<[String; 2]> = serde_json::from_str(NOT_HELD).unwrap();
+        for [client, case] in cases {
+            let named = match case.as_str() {
+                "hook_fails" => "fails",
+                "hook_is_missing" => "missing",
+                "hook_is_killed" => "killed",
+                "hook_hangs" => "takes too long",
+                "hook_prints_garbage" | "hook_prints_half" => "prints something else",
+                "hooks_disabled" => "switch",
+                "own_rules" => "own rules",
+                other => panic!("{other}"),
+            };
+            let sentences = client_named(&client).unwrap().not_held;
+            assert!(sentences.iter().any(|sentence| sentence.contains(named)), "{client}: {case}");
+        }
+    }
 }

@@ -17,6 +17,7 @@ use crate::client::HookClient;
 use crate::command::CommandTicket;
 use crate::event::{ClientCall, ClientEvent, EventMoment};
 use crate::native_call::native_call;
+use crate::own_rules::OwnVerdict;
 use crate::prompt::mentioned_paths;
 use crate::sessions::recorded_session;
 use crate::standing_prompt::ClientPrompt;
@@ -101,8 +102,15 @@ impl Answering<'_> {
     async fn rewrite(&self, call: &ClientCall, native: &NativeCall) -> Result<HookAnswer, ToolError> {
         let asked = self.call(call, native, false);
         let session = &self.recorded.session;
+        let own = self.own_verdict(native)?;
+        if let Some(error) = own_refusal(&own, self.client.title, call.can_ask) {
+            return Ok(HookAnswer::Deny { reason: refusal(&self.gate().refuse(asked, session, error)) });
+        }
         let ask = match self.gate().standing(asked.clone(), session) {
-            Ok(None) => None,
+            Ok(None) => match own {
+                OwnVerdict::Ask(rule) => Some(format!("{}'s own rule `{rule}` asks.", self.client.title)),
+                _ => None,
+            },
             Ok(Some(reason)) if call.can_ask => Some(reason),
             // Nobody can be asked here, or policy denies it: it is refused and recorded, unless the approval queue answers.
             _ => match self.gate().entrust(asked.clone(), &call.key(), session, CancellationToken::new()).await {
@@ -135,6 +143,14 @@ impl Answering<'_> {
         let own = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         let line = format!("{own} hook exec --id {id} -- {}", quoted(&ticket.command));
         Ok(HookAnswer::Rewrite { input: with_command(&call.input, &ticket.command, &line), ask })
+    }
+
+    /// What the client's own rules say of a command.
+    fn own_verdict(&self, native: &NativeCall) -> Result<OwnVerdict, ToolError> {
+        let Some(files) = self.client.own_rules else { return Ok(OwnVerdict::Silent) };
+        let rules = files.rules(&self.hooked.workspace.directory, &self.hooked.home)?;
+        let text = |name: &str| native.args.get(name).and_then(Value::as_str).unwrap_or_default();
+        Ok(rules.judge(text("command"), &self.gate().policy().explain(text("command"), text("workdir"))))
     }
 
     /// Whether somebody approved a command just now that policy asks about.
@@ -265,6 +281,18 @@ fn with_command(input: &Value, command: &str, line: &str) -> Value {
         }
     }
     changed
+}
+
+/// Why the client's own rules keep a command from running here; none if they don't.
+fn own_refusal(own: &OwnVerdict, client: &str, can_ask: bool) -> Option<ToolError> {
+    let message = match own {
+        OwnVerdict::Deny(rule) => format!("{client}'s own rule `{rule}` denies this command."),
+        OwnVerdict::Ask(rule) if !can_ask => {
+            format!("{client}'s own rule `{rule}` asks, and nobody can be asked here.")
+        }
+        _ => return None,
+    };
+    Some(ToolError::new(ErrorCode::PolicyDenied, message))
 }
 
 /// Why a call was refused, and what to do next.

@@ -8,6 +8,7 @@ use super::{double_underscores, needed, same_names, text, usual_call};
 use crate::answer::{HookAnswer, HookOutput};
 use crate::client::{HookClient, ToolUse};
 use crate::event::{ClientCall, ClientEvent, EventMoment};
+use crate::own_rules::{OwnRuleFiles, OwnRules};
 
 pub(crate) static CLAUDE_HOOKS: HookClient = HookClient {
     name: "claude",
@@ -17,16 +18,38 @@ pub(crate) static CLAUDE_HOOKS: HookClient = HookClient {
     as_dialect: same_names,
     server_tool: double_underscores,
     own_directories: &[".claude/projects", ".claude/plans", ".claude/todos"],
+    own_rules: Some(&OWN_RULES),
     keeps_directory: true,
     read,
     write,
     not_held: &[
         "A file that you mention with `@` is read without a hook; hidden ones are refused by their name in your message.",
         "What a failing command of another hook prints can't be changed; commands themselves run here, redacted.",
-        "`--bare` and `disableAllHooks` in settings switch hooks off; `toolgate with claude` refuses `--bare`, and confines the rest.",
-        "A hook that prints nothing and exits with 0 lets a call run; ours always prints a decision.",
+        "`--bare`, `--safe-mode`, their variables and `disableAllHooks` in settings switch hooks off; `toolgate with claude` refuses \
+         them, or brings its own hooks, which they don't reach.",
+        "A hook that prints something else than a decision and exits with 0 lets a call run; ours always prints a decision.",
+        "Rules of `--disallowedTools` are applied to what a command is replaced by; those of settings are judged here.",
     ],
 };
+
+static OWN_RULES: OwnRuleFiles = OwnRuleFiles {
+    workspace: &[".claude/settings.json", ".claude/settings.local.json"],
+    home: &[".claude/settings.json"],
+    machine: &["/etc/claude-code/managed-settings.json"],
+    read: |settings| {
+        let patterns = |list: &Value| list.as_array().into_iter().flatten().filter_map(shell_pattern).collect();
+        let rules = &settings["permissions"];
+        OwnRules { deny: patterns(&rules["deny"]), ask: patterns(&rules["ask"]) }
+    },
+};
+
+/// The pattern of a rule about commands: `Bash`, or `Bash(PATTERN)`.
+fn shell_pattern(rule: &Value) -> Option<String> {
+    match rule.as_str()?.trim().strip_prefix("Bash")? {
+        "" => Some("*".to_owned()),
+        rest => Some(rest.strip_prefix('(')?.strip_suffix(')')?.trim().to_owned()),
+    }
+}
 
 const TOOLS: &[(&str, ToolUse)] = &[
     ("Agent", ToolUse::Harmless),
@@ -114,5 +137,21 @@ fn write(event: &ClientEvent, answer: &HookAnswer) -> HookOutput {
         HookAnswer::Replace { result } => HookOutput::json(&json!({
             "hookSpecificOutput": { "hookEventName": "PostToolUse", "updatedToolOutput": result },
         })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_about_commands_are_read_from_settings() {
+        let settings = json!({ "permissions": {
+            "deny": ["Bash(curl:*)", "Read(.env)", "Bash", "BashOutput"], "ask": ["Bash( git push * )", 7],
+        } });
+        let rules = (OWN_RULES.read)(&settings);
+        let expected = OwnRules { deny: vec!["curl:*".into(), "*".into()], ask: vec!["git push *".into()] };
+        assert_eq!(rules, expected);
+        assert_eq!((OWN_RULES.read)(&json!({})), OwnRules::default());
     }
 }

@@ -18,13 +18,16 @@ pub(crate) static CODEX_HOOKS: HookClient = HookClient {
     as_dialect,
     server_tool: double_underscores,
     own_directories: &[".codex/sessions", ".codex/memories", ".codex/skills"],
+    own_rules: None,
     keeps_directory: false,
     read,
     write,
     not_held: &[
-        "Hooks that you haven't trusted are skipped without a word; trust them in `/hooks`.",
+        "Hooks that you haven't trusted are skipped without a word; trust them in `/hooks`. `--disable hooks` and `features.hooks` \
+         switch hooks off; `toolgate with codex` refuses both.",
         "Input to a running command (`write_stdin`) and code mode have no hook.",
-        "A hook that fails, times out or prints something else lets a call run; `toolgate with codex` confines it then.",
+        "A hook that is missing, fails, is killed, takes too long or prints something else lets a call run; `toolgate with codex` \
+         confines it then.",
         "Codex asks nobody on a hook's word: what needs approval is refused, and waits in `toolgate approvals`.",
     ],
 };

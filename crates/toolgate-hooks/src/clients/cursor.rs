@@ -16,6 +16,7 @@ pub(crate) static CURSOR_HOOKS: HookClient = HookClient {
     as_dialect: same_names,
     server_tool: double_underscores,
     own_directories: &[".cursor/projects"],
+    own_rules: None,
     keeps_directory: false,
     read,
     write,

@@ -17,11 +17,14 @@ pub(crate) static GEMINI_HOOKS: HookClient = HookClient {
     as_dialect: same_names,
     server_tool,
     own_directories: &[".gemini/tmp", ".gemini/history", ".gemini/skills"],
+    own_rules: None,
     keeps_directory: false,
     read,
     write,
     not_held: &[
-        "A hook that fails or takes longer than its time lets a call run; `toolgate with gemini` confines it then.",
+        "A hook that fails, is killed, takes too long or prints something else lets a call run; `toolgate with gemini` confines it \
+         then.",
+        "`hooksConfig` in settings switches hooks off, all or by name; `toolgate with gemini` brings its own, which it doesn't reach.",
         "Gemini hangs where a hook asks and nobody is there: what needs approval is refused, and waits in `toolgate approvals`.",
         "Files that you mention with `@` are read without a hook; hidden ones are refused by their name in your message.",
     ],

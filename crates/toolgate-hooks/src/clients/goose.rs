@@ -17,6 +17,7 @@ pub(crate) static GOOSE_HOOKS: HookClient = HookClient {
     as_dialect: same_names,
     server_tool: double_underscores,
     own_directories: &[".local/share/goose"],
+    own_rules: None,
     keeps_directory: false,
     read,
     write,

@@ -17,11 +17,12 @@ pub(crate) static OPENCODE_HOOKS: HookClient = HookClient {
     as_dialect: same_names,
     server_tool: |_| None,
     own_directories: &[".local/share/opencode"],
+    own_rules: None,
     keeps_directory: false,
     read,
     write,
     not_held: &[
-        "`--pure` starts without plugins; `toolgate with opencode` refuses it.",
+        "`--pure` and its variable switch plugins off, and hooks with them; `toolgate with opencode` refuses both.",
         "opencode can't be told to ask: what needs approval is refused, and waits in `toolgate approvals`.",
         "Files that you mention with `@` are read without a hook.",
     ],
