@@ -237,7 +237,7 @@ impl CommandLine {
             Verb::Quarantine(verb) => verb.run(&invocation()?),
             Verb::Caches(verb) => verb.run(&invocation()?),
             Verb::Init(verb) => verb.run(&invocation()?),
-            Verb::Hook(verb) => verb.run(invocation()),
+            Verb::Hook(verb) => verb.run(invocation),
             Verb::Trust(verb) => verb.run(&invocation()?),
             Verb::Doctor(verb) => verb.run(&invocation()?),
             Verb::Completions(verb) => verb.run(),

@@ -42,6 +42,9 @@ pub struct LaunchSpec {
     pub hidden: Vec<WorkspacePath>,
     /// Files that the command sees with another content.
     pub substitutes: Vec<Substitute>,
+    /// Files anywhere on the machine that the command sees with another content, and can't change. They are absolute and lead over no
+    /// link; those that don't exist are skipped.
+    pub replaced: Vec<(PathBuf, Blob)>,
     /// What policy lets nobody change: the command sees these as they are.
     pub protected: Vec<WorkspacePath>,
     /// What it can reach over the network.
@@ -76,6 +79,7 @@ impl LaunchSpec {
             own: Vec::new(),
             hidden: Vec::new(),
             substitutes: Vec::new(),
+            replaced: Vec::new(),
             protected: Vec::new(),
             network: NetworkAccess::Off,
             apply_mode: ApplyMode::InPlace,

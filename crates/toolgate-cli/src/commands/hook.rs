@@ -1,15 +1,19 @@
 //! `toolgate hook`: answers the hooks of clients, and runs the commands that they were told to run here.
 
 mod answering;
+pub(super) mod confined;
 mod doctor;
 mod exec;
 mod helper;
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use toolgate_hooks::{CommandPlace, HookClient, HookedWorkspace, client_named, client_tool};
+use serde::{Deserialize, Serialize};
+use toolgate_hooks::{CommandPlace, HookClient, HookOutput, HookedWorkspace, client_named, client_tool};
 
-use super::Invocation;
+use super::{Invocation, block_on};
 use crate::exit::Exit;
 use crate::workspace::open_workspace_with;
 
@@ -58,15 +62,18 @@ enum HookVerb {
 struct EventArgs {
     /// The event's name, for clients whose events don't say it.
     event: Option<String>,
+    /// The file that names who judges, where the whole client is confined.
+    #[arg(long, value_name = "FILE", hide = true)]
+    confined: Option<PathBuf>,
 }
 
 impl HookArgs {
     /// Answers, also where the workspace can't be found: then the call is denied.
-    pub(crate) fn run(self, invocation: Result<Invocation>) -> Result<Exit> {
+    pub(crate) fn run(self, invocation: impl FnOnce() -> Result<Invocation>) -> Result<Exit> {
         let (client, event) = match self.verb {
-            HookVerb::Exec(exec) => return exec.run(&invocation?),
-            HookVerb::Doctor(doctor) => return doctor.run(&invocation?),
-            HookVerb::Serve => return helper::serve(&invocation?),
+            HookVerb::Exec(exec) => return exec.run(&invocation()?),
+            HookVerb::Doctor(doctor) => return doctor.run(&invocation()?),
+            HookVerb::Serve => return helper::serve(&invocation()?),
             HookVerb::Claude(event) => ("claude", event),
             HookVerb::Codex(event) => ("codex", event),
             HookVerb::Gemini(event) => ("gemini", event),
@@ -77,15 +84,47 @@ impl HookArgs {
         };
         let client: &'static HookClient =
             client_named(client).expect("every client of the command line is in the list");
-        Ok(answering::answer(client, event.event.as_deref(), invocation))
+        let name = event.event.as_deref();
+        Ok(match event.confined {
+            Some(judge) => answering::answer(client, name, |request| confined::ask(&judge, request)),
+            None => answering::answer(client, name, |request| judge_here(client, &request, &invocation()?)),
+        })
     }
+}
+
+/// Judges an event by the helper, or in this process.
+fn judge_here(client: &'static HookClient, request: &HookRequest, invocation: &Invocation) -> Result<HookOutput> {
+    if let Some(output) = helper::ask(invocation, request) {
+        return Ok(output);
+    }
+    let hooked = open_hooked(invocation)?;
+    let output = block_on(answering::answer_request(&hooked, client, request))?;
+    hooked.workspace.finish();
+    helper::start(invocation);
+    output
+}
+
+/// An event on its way to whoever judges it.
+#[derive(Debug, Serialize, Deserialize)]
+struct HookRequest {
+    /// The client.
+    client: String,
+    /// The event's name, where the event doesn't say it.
+    name: Option<String>,
+    /// The event as it came.
+    event: Vec<u8>,
 }
 
 /// The workspace as hooks open it.
 fn open_hooked(invocation: &Invocation) -> Result<HookedWorkspace> {
+    open_hooked_in(invocation, CommandPlace::Rewritten(own_words(invocation)?))
+}
+
+/// The workspace as hooks open it whose commands run in this place.
+fn open_hooked_in(invocation: &Invocation, place: CommandPlace) -> Result<HookedWorkspace> {
     let workspace = open_workspace_with(&invocation.location, vec![client_tool()], Vec::new())?;
     let home = invocation.location.home.clone().unwrap_or_else(|| "/".into());
-    Ok(HookedWorkspace { workspace, place: CommandPlace::Rewritten(own_words(invocation)?), home })
+    Ok(HookedWorkspace { workspace, place, home })
 }
 
 /// This very program, for this workspace and by the same rules.

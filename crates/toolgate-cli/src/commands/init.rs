@@ -15,7 +15,7 @@ use serde_json::json;
 
 pub(super) use self::client::SupportedClient;
 use self::client::{ClientSetup, ServerCommand};
-use self::hooks::HookSetup;
+use self::hooks::{HookProgram, HookSetup};
 use self::merge::MergeOutcome;
 use super::Invocation;
 use crate::exit::Exit;
@@ -120,8 +120,8 @@ fn write_policy(invocation: &Invocation) -> Result<Exit> {
 
 /// Prints the hooks that the client needs, adds them, or removes them.
 fn set_up_hooks(client: SupportedClient, write: bool, remove: bool, invocation: &Invocation) -> Result<Exit> {
-    let words = super::hook::own_words(invocation)?;
-    let Some(setup) = HookSetup::of(client, &words, &invocation.location.directory) else {
+    let program = HookProgram::judging(super::hook::own_words(invocation)?);
+    let Some(setup) = HookSetup::of(client, &program, &invocation.location.directory) else {
         bail!("This client has no hooks that can be set up here; `docs/hooks.md` says what holds for each.")
     };
     let text = read_optional(&setup.file)?.unwrap_or_default();

@@ -14,7 +14,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use tokio::task::block_in_place;
 use toolgate_contract::{
-    ApplyMode, ChildProcess, Files, HiddenPaths, LaunchSpec, NetworkAccess, ProcessLauncher, RestrictedPaths,
+    ApplyMode, Blob, ChildProcess, Files, HiddenPaths, LaunchSpec, NetworkAccess, ProcessLauncher, RestrictedPaths,
     ToolError, WorkspacePath, reported_denials,
 };
 use toolgate_policy::{CompiledConfig, Policy, plain_host};
@@ -25,6 +25,7 @@ use toolgate_workspace::sandboxed_processes;
 
 use self::in_place::WatchedCommand;
 use self::report::SandboxReport;
+use super::hook::confined::{ConfinedJudge, JudgingTask};
 use super::{Invocation, block_on};
 use crate::exit::Exit;
 
@@ -86,6 +87,10 @@ pub(super) struct ClientState {
     pub(super) readable: Vec<PathBuf>,
     /// Variables that it is configured by.
     pub(super) environment: BTreeMap<OsString, OsString>,
+    /// Files that it sees with another content, and can't change.
+    pub(super) replaced: Vec<(PathBuf, Blob)>,
+    /// Who judges its hooks.
+    pub(super) judge: Option<Arc<ConfinedJudge>>,
 }
 
 impl SandboxArgs {
@@ -112,8 +117,12 @@ impl SandboxArgs {
         let ended = block_on(async {
             let streams = spec.streams;
             let watched = self.watch(invocation, &launcher, &spec).await?;
-            let child = match self.launch(&launcher, spec).await {
-                Ok(child) => Arc::new(child),
+            let launched = match self.judge_hooks(invocation, watched.as_ref()) {
+                Ok(judging) => self.launch(&launcher, spec).await.map(|child| (Arc::new(child), judging)),
+                Err(error) => Err(error),
+            };
+            let (child, judging) = match launched {
+                Ok(launched) => launched,
                 Err(error) => {
                     watched.into_iter().for_each(WatchedCommand::abandon);
                     return Err(error);
@@ -125,6 +134,7 @@ impl SandboxArgs {
                 child.kill();
             }
             let code = child.wait().await?.shell_code();
+            judging.into_iter().for_each(JudgingTask::end);
             let denied = denied(&child, code, &policy, &files);
             let (enforcement, staged) = (child.enforcement().clone(), child.take_staged());
             let settled = watched.map(|watched| block_in_place(|| watched.end(code))).transpose()?;
@@ -144,6 +154,7 @@ impl SandboxArgs {
         let mut spec = streams::inherit_streams(spec.network(network).apply_mode(apply_mode));
         spec.writable.clone_from(&self.client.writable);
         spec.read_only.clone_from(&self.client.readable);
+        spec.replaced.clone_from(&self.client.replaced);
         spec.environment.extend(self.client.environment.clone());
         Ok(spec)
     }
@@ -160,6 +171,12 @@ impl SandboxArgs {
         }
         let is_confined = launcher.protects().await?;
         block_in_place(|| WatchedCommand::begin(invocation, spec, is_confined)).map(Some)
+    }
+
+    /// Judges the client's hooks, and records them where its changes are recorded.
+    fn judge_hooks(&self, invocation: &Invocation, watched: Option<&WatchedCommand>) -> Result<Option<JudgingTask>> {
+        let (Some(judge), Some(watched)) = (&self.client.judge, watched) else { return Ok(None) };
+        judge.start(invocation, watched.run()).map(Some)
     }
 
     async fn launch(&self, launcher: &SandboxedProcesses, mut spec: LaunchSpec) -> Result<Child> {

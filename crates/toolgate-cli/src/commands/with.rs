@@ -2,6 +2,7 @@
 
 mod confined_client;
 mod guarded_settings;
+mod session_hooks;
 
 use std::ffi::OsString;
 
@@ -10,6 +11,7 @@ use clap::Args;
 
 use self::confined_client::ConfinedClient;
 use self::guarded_settings::GuardedSettings;
+use self::session_hooks::{SessionHooks, without_workspace_hooks};
 use super::Invocation;
 use super::sandbox::{ClientState, SandboxArgs};
 use crate::exit::Exit;
@@ -55,11 +57,18 @@ impl WithArgs {
         if let Some((flag, reason)) = client.refused(&words) {
             bail!("`{flag}` is refused: {reason}");
         }
-        client.check_hooks(invocation)?;
         let home = invocation.location.home.clone().context("HOME is not set, so the client's state can't be found")?;
-        let hosts = client.hosts().into_iter().chain(self.connect).collect();
+        client.check_switches(&invocation.location.directory, &home)?;
+        let supported = client.supported().context("its hooks aren't known")?;
+        let hooks = SessionHooks::begin(supported, &invocation.location.directory)?;
+        let mut command = self.command;
+        let mut state = client.state(&home)?;
+        state.replaced = without_workspace_hooks(invocation)?;
+        hooks.install(&mut command, &home, &mut state)?;
+        let hosts = client.hosts().into_iter().chain([hooks.host()]).chain(self.connect).collect();
         let guarded = client.guarded(&home, &invocation.location.directory)?;
-        let ended = SandboxArgs::confining(self.command, hosts, self.verbose, client.state(&home)?).run(invocation);
+        let ended = SandboxArgs::confining(command, hosts, self.verbose, state).run(invocation);
+        drop(hooks);
         guarded.into_iter().try_for_each(tell_restored)?;
         ended
     }

@@ -188,15 +188,89 @@ fn hooks_are_added_and_removed_and_nothing_else_changes() {
 fn switches_that_take_safeguards_away_are_refused() {
     let world = World::new();
     for words in [
-        ["with", "claude", "--bare"],
-        ["with", "claude", "--dangerously-skip-permissions"],
-        ["with", "claude", "--settings={\"disableAllHooks\":true}"],
-        ["with", "opencode", "--pure"],
-        ["with", "codex", "--dangerously-bypass-approvals-and-sandbox"],
+        &["claude", "--bare"][..],
+        &["claude", "--safe-mode"],
+        &["claude", "--dangerously-skip-permissions"],
+        &["claude", "--settings={\"disableAllHooks\":true}"],
+        &["opencode", "--pure"],
+        &["codex", "--dangerously-bypass-approvals-and-sandbox"],
+        &["codex", "--disable", "hooks"],
+        &["codex", "exec", "-c", "features.hooks=false"],
+        &["codex", "-s", "workspace-write"],
+        &["copilot", "--allow-all"],
     ] {
-        let said = world.run(&words);
+        let said = world.run(&[&["with"], words].concat());
         assert!(said.code != 0 && said.err.contains("is refused"), "{words:?}: {said:?}");
     }
+    let said = world.command(PROGRAM).env("CLAUDE_CODE_SIMPLE", "1").args(["with", "claude"]).output().unwrap();
+    assert!(Said::from(said).err.contains("`CLAUDE_CODE_SIMPLE` is refused"));
+    let world = World::new().file(".github/copilot/settings.json", "{\"disableAllHooks\": true}");
+    let said = world.run(&["with", "copilot"]);
+    assert!(said.code != 0 && said.err.contains("settings.json is refused"), "{said:?}");
+}
+
+/// A client that is no more than a script: what it is handed are real hooks.
+fn with_claude(world: World, script: &str) -> (World, Said) {
+    let world = world.file("bin/claude", script);
+    std::fs::set_permissions(world.workspace().join("bin/claude"), PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}/bin:/usr/bin:/bin", world.path());
+    let said = Said::from(world.command(PROGRAM).env("PATH", path).args(["with", "claude"]).output().unwrap());
+    (world, said)
+}
+
+/// Also in a workspace that has the client's hooks, which would judge where Toolgate's state is hidden.
+#[test]
+fn a_confined_client_has_hooks_that_it_can_not_change() {
+    let script = r#"#!/bin/sh
+hook=$(sed 's/.*"PreToolUse":\[{[^}]*"command":"\([^"]*\)".*/\1/' "$2")
+for command in 'rm -rf ~' 'true'; do
+    printf '{"hook_event_name":"PreToolUse","session_id":"s","cwd":"%s","tool_name":"Bash","tool_input":{"command":"%s"}}' \
+        "$PWD" "$command" | sh -c "$hook" > answer.txt
+    echo "$command: $?"
+done
+echo '{}' > "$2" && echo "changed its hooks"
+rm -f "$2" && echo "removed its hooks"
+grep -q toolgate .claude/settings.json && echo "has hooks of the workspace"
+grep -o '"disableAllHooks":[a-z]*' "$2"
+"#;
+    let world = World::new();
+    assert_eq!(world.run(&["init", "--for", "claude", "--hooks", "--write"]).code, 0);
+    let before = world.read(".claude/settings.json");
+    let (world, said) = with_claude(world, script);
+    assert_eq!(said.out, "rm -rf ~: 2\ntrue: 0\n\"disableAllHooks\":false\n", "{said:?}");
+    assert!(said.err.contains("Toolgate"), "{said:?}");
+    assert_eq!(world.read(".claude/settings.json"), before);
+    let tree = world.run(&["runs", "tree"]).out;
+    assert!(tree.contains("sandbox") && tree.contains("executed by claude"), "one run has all of it: {tree}");
+}
+
+#[test]
+fn a_confined_hook_denies_where_its_judge_is_not_there() {
+    let world = World::new();
+    let judge = world.workspace().join("judge.json");
+    let event = before("claude", &world.path(), "true").1.to_string();
+    for text in [None, Some("nonsense"), Some(r#"{"address":"127.0.0.1:1","token":"x"}"#)] {
+        text.into_iter().for_each(|text| world.put(&judge, text));
+        let said = world.hook(&["claude", "--confined", &judge.display().to_string()], &event);
+        assert!(said.code == 2 && said.err.contains("Toolgate"), "{text:?}: {said:?}");
+    }
+}
+
+/// Claude Code judges what a command is replaced by, and an answer that allows it goes past Claude Code's own rules.
+#[test]
+fn a_command_is_judged_by_the_clients_own_rules() {
+    let rules = r#"{"permissions": {"deny": ["Bash(touch forbidden*)"], "ask": ["Bash(npm publish:*)"]}}"#;
+    let world = World::new().file(".claude/settings.local.json", rules);
+    let told = |command: &str| world.claude("PreToolUse", "Bash", "t", json!({ "command": command }));
+    for denied in ["touch forbidden.txt", "true && touch forbidden.txt", "sh -c 'touch forbidden.txt'"] {
+        let said = told(denied);
+        assert!(said.code == 2 && said.err.contains("own rule `touch forbidden*`"), "{denied}: {said:?}");
+    }
+    let asked = told("npm publish --tag x").json();
+    assert_eq!(asked["hookSpecificOutput"]["permissionDecision"], "ask", "{asked}");
+    assert_eq!(told("touch allowed.txt").json()["hookSpecificOutput"]["permissionDecision"], "allow");
+    world.put(&world.workspace().join(".claude/settings.json"), "not JSON");
+    assert_eq!(told("true").code, 2, "rules that can't be read might deny");
 }
 
 /// A client that was talked into it could leave a hook, an MCP server or a plugin that its next session runs outside of the sandbox.
@@ -213,13 +287,11 @@ rm -rf .claude/hooks && echo removed
 echo '{"starts": 2, "mcpServers": {"evil": {"command": "sh"}}}' > .claude.json
 mkdir -p .claude/projects && echo remembered > .claude/projects/note && echo noted
 "#;
-    let world = World::new().file("bin/claude", script);
-    std::fs::set_permissions(world.workspace().join("bin/claude"), PermissionsExt::from_mode(0o755)).unwrap();
+    let world = World::new();
     let home = world.home();
     world.put(&home.join(".claude/settings.json"), "{\"theme\": \"dark\"}\n");
     world.put(&home.join(".claude.json"), "{\"starts\": 1}\n");
-    let path = format!("{}/bin:/usr/bin:/bin", world.path());
-    let said = Said::from(world.command(PROGRAM).env("PATH", path).args(["with", "claude"]).output().unwrap());
+    let (_world, said) = with_claude(world, script);
     assert_eq!(said.out, "noted\n", "{said:?}");
     let read = |name: &str| std::fs::read_to_string(home.join(name)).unwrap();
     assert_eq!(read(".claude/settings.json"), "{\"theme\": \"dark\"}\n");

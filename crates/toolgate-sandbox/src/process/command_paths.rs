@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use toolgate_contract::{ErrorCode, LaunchSpec, StartDirectory, Substitute, ToolError, WorkspacePath};
+use toolgate_contract::{Blob, ErrorCode, LaunchSpec, StartDirectory, Substitute, ToolError, WorkspacePath};
 
 use super::profile::{Profile, Readable};
 
@@ -48,6 +48,8 @@ pub(super) struct CommandPaths {
     pub(super) secret: Vec<PathBuf>,
     /// Files that another content is mounted over.
     pub(super) substitutes: Vec<(PathBuf, Substitute)>,
+    /// Files of which the command sees this content, wherever they are.
+    pub(super) replaced: Vec<(PathBuf, Blob)>,
     /// Read-only paths inside of writable ones.
     pub(super) protected: Vec<PathBuf>,
     /// Hidden paths.
@@ -96,6 +98,7 @@ impl CommandPaths {
             substitutes: mounted
                 .filter_map(|substitute| Some((profile.locate(&substitute.place)?, substitute.clone())))
                 .collect(),
+            replaced: spec.replaced.clone(),
             protected,
             masked: profile.masked.clone(),
             readable: match &profile.readable {

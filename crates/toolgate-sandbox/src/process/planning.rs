@@ -29,6 +29,8 @@ const PRIVATE_DIRECTORIES: &[&str] = &["/run", "/tmp"];
 const RESOLVER: &str = "/run/systemd/resolve";
 /// The list of nameservers, which may be a symlink into [`RESOLVER`].
 const NAMESERVERS: &str = "/etc/resolv.conf";
+/// The permission bits of a file with another content.
+const PLAIN_FILE: u32 = 0o644;
 /// The `PATH` of a command whose environment has none.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -52,8 +54,13 @@ pub(super) fn plan(
     let is_in_a_root = |tmpfs: &mut TmpfsMount| !tmpfs.writable && roots.iter().any(|root| is_within(tmpfs, root));
     let late_tmpfs_mounts: Vec<TmpfsMount> = tmpfs_mounts.extract_if(.., is_in_a_root).collect();
     let (mut pinned, protected) = protected_paths::pinned_and_read_only(&lookup, &paths.protected, &writable)?;
-    let substitutes: Vec<SubstituteMount> =
-        paths.substitutes.iter().filter_map(|(path, substitute)| substitute_mount(&lookup, path, substitute)).collect();
+    let replaced = paths.replaced.iter().filter_map(|(path, content)| {
+        let place = lookup.find(path).filter(|place| !place.directory)?;
+        Some(SubstituteMount { place, content: content.to_vec(), mode: PLAIN_FILE, modified: None })
+    });
+    let committed =
+        paths.substitutes.iter().filter_map(|(path, substitute)| substitute_mount(&lookup, path, substitute));
+    let substitutes: Vec<SubstituteMount> = committed.chain(replaced).collect();
     // Their parents are pinned: a hidden path that is renamed would no longer be hidden. In place, a directory that a mask is over
     // would go along with its parent, and nobody would know what was in it. On an overlay, no directory with a mount in it is moved.
     let hidden_directories = masked.iter().filter(|_| overlays.is_empty());

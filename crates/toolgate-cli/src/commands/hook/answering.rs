@@ -12,18 +12,21 @@ use toolgate_contract::counted;
 use toolgate_dialects::strict_json;
 use toolgate_hooks::{ClientCall, ClientEvent, EventMoment, HookAnswer, HookClient, HookOutput, HookedWorkspace};
 
-use super::{helper, open_hooked};
-use crate::commands::{Invocation, block_on};
+use super::HookRequest;
 use crate::exit::Exit;
 
 /// How long a decision may take. Clients let a call run whose hook takes longer than their own limit, which is twice this or more.
 const DEADLINE: Duration = Duration::from_secs(15);
 
-/// Answers the event on standard input.
-pub(super) fn answer(client: &'static HookClient, name: Option<&str>, invocation: Result<Invocation>) -> Exit {
+/// Answers the event on standard input, as it is judged.
+pub(super) fn answer(
+    client: &'static HookClient,
+    name: Option<&str>,
+    judge: impl FnOnce(HookRequest) -> Result<HookOutput>,
+) -> Exit {
     let is_answered = Arc::new(AtomicBool::new(false));
     watch(client, Arc::clone(&is_answered));
-    let judged = catch_unwind(AssertUnwindSafe(|| judge(client, name, invocation)));
+    let judged = catch_unwind(AssertUnwindSafe(|| judge(read_request(client, name)?)));
     let output = match judged {
         Ok(Ok(output)) => output,
         Ok(Err(error)) => denial(client, &format!("{error:#}")),
@@ -64,26 +67,17 @@ fn denial(client: &HookClient, why: &str) -> HookOutput {
     (client.write)(&event, &HookAnswer::Deny { reason })
 }
 
-fn judge(client: &'static HookClient, name: Option<&str>, invocation: Result<Invocation>) -> Result<HookOutput> {
-    let mut bytes = Vec::new();
-    std::io::stdin().read_to_end(&mut bytes).context("the event can't be read")?;
-    let invocation = invocation?;
-    let request = helper::HookRequest { client: client.name.to_owned(), name: name.map(str::to_owned), event: bytes };
-    if let Some(output) = helper::ask(&invocation, &request) {
-        return Ok(output);
-    }
-    let hooked = open_hooked(&invocation)?;
-    let output = block_on(answer_request(&hooked, client, &request))?;
-    hooked.workspace.finish();
-    helper::start(&invocation);
-    output
+fn read_request(client: &HookClient, name: Option<&str>) -> Result<HookRequest> {
+    let mut event = Vec::new();
+    std::io::stdin().read_to_end(&mut event).context("the event can't be read")?;
+    Ok(HookRequest { client: client.name.to_owned(), name: name.map(str::to_owned), event })
 }
 
-/// Answers a request, in this process or in the helper.
+/// Answers a request, in whichever process judges.
 pub(super) async fn answer_request(
     hooked: &HookedWorkspace,
     client: &'static HookClient,
-    request: &helper::HookRequest,
+    request: &HookRequest,
 ) -> Result<HookOutput> {
     let mut value = strict_json::parse(&request.event).map_err(|error| anyhow!("the event is no JSON: {error}"))?;
     if let (Some(name), Some(fields)) = (&request.name, value.as_object_mut()) {

@@ -16,7 +16,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::timeout;
@@ -24,7 +23,7 @@ use toolgate_contract::sha256;
 use toolgate_hooks::{HookOutput, HookedWorkspace, client_named};
 use toolgate_workspace::create_private_directory;
 
-use super::{answering, open_hooked, own_words};
+use super::{HookRequest, answering, open_hooked, own_words};
 use crate::commands::{Invocation, block_on};
 use crate::exit::Exit;
 
@@ -36,17 +35,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const MAX_EVENT: u64 = 64 << 20;
 /// With this variable set to `off`, hooks start no helper.
 const SWITCH: &str = "TOOLGATE_HOOK_HELPER";
-
-/// An event on its way to the helper.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct HookRequest {
-    /// The client.
-    pub(super) client: String,
-    /// The event's name, where the event doesn't say it.
-    pub(super) name: Option<String>,
-    /// The event as it came.
-    pub(super) event: Vec<u8>,
-}
 
 /// The socket of the helper for this workspace, these flags and this build of the program.
 fn socket(invocation: &Invocation) -> Result<PathBuf> {

@@ -11,6 +11,36 @@ use super::client::SupportedClient;
 /// Seconds that a client waits for a hook: more than twice the hook's own deadline.
 const TIMEOUT_SECONDS: u64 = 60;
 
+/// How a client's hooks start this program.
+#[derive(Debug, Clone)]
+pub(in crate::commands) struct HookProgram {
+    /// The program and its flags.
+    words: Vec<String>,
+    /// What goes behind the client's name: who judges, if that isn't the program itself.
+    judged_by: Vec<String>,
+    /// The name of the hooks, for clients whose settings switch hooks off by their names.
+    name: String,
+}
+
+impl HookProgram {
+    /// This program, which judges by itself.
+    pub(in crate::commands) fn judging(words: Vec<String>) -> Self {
+        Self { words, judged_by: Vec::new(), name: "toolgate".into() }
+    }
+
+    /// This program in the sandbox of a whole client: whoever this file names judges outside of it. Nobody can guess the name.
+    pub(in crate::commands) fn confined(program: String, judge: &Path, name: String) -> Self {
+        let judged_by = vec!["--confined".to_owned(), judge.display().to_string()];
+        Self { words: vec![program], judged_by, name }
+    }
+
+    /// The command line of a client's hook.
+    fn command(&self, client: &str) -> Vec<String> {
+        let hook = ["hook".to_owned(), client.to_owned()];
+        [self.words.as_slice(), hook.as_slice(), self.judged_by.as_slice()].concat()
+    }
+}
+
 /// What has to stand in which file, so that a client's own tools are judged.
 pub(in crate::commands) struct HookSetup {
     /// The file, absolute.
@@ -29,9 +59,8 @@ enum HookContent {
 
 impl HookSetup {
     /// What this client needs; none if it has no hooks.
-    pub(in crate::commands) fn of(client: SupportedClient, words: &[String], workspace: &Path) -> Option<Self> {
-        let line = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
-        let command = |name: &str| format!("{line} hook {name}");
+    pub(in crate::commands) fn of(client: SupportedClient, program: &HookProgram, workspace: &Path) -> Option<Self> {
+        let command = |name: &str| program.command(name).iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         let grouped = |hook: Value| json!({ "matcher": "*", "hooks": [hook] });
         let (file, next, content) = match client {
             SupportedClient::Claude => {
@@ -51,7 +80,7 @@ impl HookSetup {
             }
             SupportedClient::Gemini => {
                 let hook = json!({
-                    "type": "command", "name": "toolgate", "command": command("gemini"),
+                    "type": "command", "name": program.name, "command": command("gemini"),
                     "timeout": TIMEOUT_SECONDS * 1000,
                 });
                 let hooks = each(GEMINI_EVENTS, |_| grouped(hook.clone()));
@@ -74,11 +103,24 @@ impl HookSetup {
             }
             SupportedClient::Opencode => {
                 let next = "Start `opencode` here; it loads the plugin by itself.";
-                (".opencode/plugin/toolgate.js", next, HookContent::Plugin(plugin(words)))
+                (".opencode/plugin/toolgate.js", next, HookContent::Plugin(plugin(&program.command("opencode"))))
             }
             SupportedClient::Vscode | SupportedClient::Goose | SupportedClient::Zed => return None,
         };
         Some(Self { file: workspace.join(file), next, content })
+    }
+
+    /// The lists of hooks by event, for clients that take them in their settings.
+    pub(in crate::commands) fn lists(&self) -> &[(&'static str, Value)] {
+        match &self.content {
+            HookContent::Json { hooks, .. } => hooks,
+            HookContent::Plugin(_) => &[],
+        }
+    }
+
+    /// Whether a file seems to have our hooks in it, in whatever form.
+    pub(in crate::commands) fn is_in(text: &str) -> bool {
+        text.contains("toolgate") && text.contains("hook")
     }
 
     /// The file with our hooks in it, or without them; none if the file has to be changed by hand.
@@ -140,7 +182,7 @@ const TOOLGATE = {words}
 
 function ask(event) {{
   const options = {{ input: JSON.stringify(event), encoding: "utf8", timeout: {TIMEOUT_SECONDS}000, maxBuffer: 1 << 28 }}
-  const done = spawnSync(TOOLGATE[0], [...TOOLGATE.slice(1), "hook", "opencode"], options)
+  const done = spawnSync(TOOLGATE[0], TOOLGATE.slice(1), options)
   let answer
   try {{
     answer = JSON.parse(done.stdout)
@@ -173,8 +215,9 @@ mod tests {
 
     #[test]
     fn what_is_there_stays_and_ours_is_there_once() {
-        let words = ["/opt/toolgate".to_owned(), "-w".to_owned(), "/srv/a b".to_owned()];
-        let setup = HookSetup::of(SupportedClient::Claude, &words, Path::new("/srv/a b")).unwrap();
+        let words = ["/opt/toolgate", "-w", "/srv/a b"].map(str::to_owned);
+        let program = HookProgram::judging(words.to_vec());
+        let setup = HookSetup::of(SupportedClient::Claude, &program, Path::new("/srv/a b")).unwrap();
         let theirs = r#"{"model":"x","hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"mine"}]}]}}"#;
         let once = setup.merged(theirs, false).unwrap();
         assert_eq!(setup.merged(&once, false).unwrap(), once);

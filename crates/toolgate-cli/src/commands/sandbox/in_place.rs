@@ -59,6 +59,11 @@ impl WatchedCommand {
         Ok(Self { workspace, recorded, origin, settler, in_place, command, started: Instant::now() })
     }
 
+    /// The run that it is recorded in.
+    pub(super) fn run(&self) -> &str {
+        &self.recorded.run.id
+    }
+
     /// Quarantines what the command left and must not stay, and records its end.
     pub(super) fn end(self, code: i32) -> Result<SettledChanges> {
         let settled = self.settler.settle(None, Some(Arc::clone(&self.in_place)), ApplyMode::InPlace);

@@ -6,13 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
+use serde_json::Value;
 use toolgate_config::read_optional;
 
 use super::guarded_settings::GuardedSettings;
-use crate::commands::Invocation;
-use crate::commands::hook::own_words;
 use crate::commands::init::SupportedClient;
-use crate::commands::init::hooks::HookSetup;
 use crate::commands::sandbox::ClientState;
 
 /// A client that can be confined as a whole.
@@ -30,6 +28,12 @@ pub(super) struct ConfinedClient {
     hosts: &'static [&'static str],
     /// Switches that are refused.
     refused: &'static [&'static str],
+    /// Parts of other words that are refused, and why.
+    refused_parts: &'static [(&'static str, &'static str)],
+    /// Files of the workspace or the home whose `disableAllHooks` reaches the hooks of a session.
+    switches: &'static [&'static str],
+    /// Variables that are refused: they do what a refused switch does.
+    refused_variables: &'static [&'static str],
 }
 
 const CLIENTS: &[ConfinedClient] = &[
@@ -58,7 +62,10 @@ const CLIENTS: &[ConfinedClient] = &[
             "console.anthropic.com",
             "statsig.anthropic.com",
         ],
-        refused: &["--bare", "--dangerously-skip-permissions", "--allow-dangerously-skip-permissions"],
+        refused: &["--bare", "--safe-mode", "--dangerously-skip-permissions", "--allow-dangerously-skip-permissions"],
+        refused_parts: &[("disableAllHooks", TAKES_AWAY)],
+        switches: &[],
+        refused_variables: &["CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE"],
     },
     ConfinedClient {
         name: "codex",
@@ -78,7 +85,25 @@ const CLIENTS: &[ConfinedClient] = &[
         ],
         variables: &["OPENAI_*", "CODEX_*"],
         hosts: &["api.openai.com", "chatgpt.com", "auth.openai.com"],
-        refused: &["--dangerously-bypass-approvals-and-sandbox", "--yolo", "--dangerously-bypass-hook-trust"],
+        refused: &[
+            "--dangerously-bypass-approvals-and-sandbox",
+            "--yolo",
+            "--dangerously-bypass-hook-trust",
+            "--remote",
+        ],
+        refused_parts: &[
+            ("features.hooks", TAKES_AWAY),
+            ("bypass_hook_trust", TAKES_AWAY),
+            ("--disable=hooks", TAKES_AWAY),
+            ("--sandbox=workspace-write", OWN_SANDBOX),
+            ("--sandbox=read-only", OWN_SANDBOX),
+            ("-s=workspace-write", OWN_SANDBOX),
+            ("-s=read-only", OWN_SANDBOX),
+            ("sandbox_mode", OWN_SANDBOX),
+            ("--approve-for-me", OWN_SANDBOX),
+        ],
+        switches: &[],
+        refused_variables: &[],
     },
     ConfinedClient {
         name: "gemini",
@@ -106,6 +131,9 @@ const CLIENTS: &[ConfinedClient] = &[
             "accounts.google.com",
         ],
         refused: &[],
+        refused_parts: &[],
+        switches: &[],
+        refused_variables: &[],
     },
     ConfinedClient {
         name: "opencode",
@@ -138,6 +166,9 @@ const CLIENTS: &[ConfinedClient] = &[
         variables: &["OPENCODE_*", "ANTHROPIC_*", "OPENAI_*"],
         hosts: &["opencode.ai", "models.dev", "api.anthropic.com", "api.openai.com"],
         refused: &["--pure"],
+        refused_parts: &[],
+        switches: &[],
+        refused_variables: &["OPENCODE_PURE"],
     },
     ConfinedClient {
         name: "copilot",
@@ -158,9 +189,24 @@ const CLIENTS: &[ConfinedClient] = &[
         ],
         variables: &["COPILOT_*", "GITHUB_TOKEN", "GH_TOKEN"],
         hosts: &["api.github.com", "github.com", "*.githubcopilot.com"],
-        refused: &["--allow-all-paths", "--yolo"],
+        refused: &["--allow-all-paths", "--allow-all", "--yolo"],
+        refused_parts: &[("disableAllHooks", TAKES_AWAY)],
+        switches: &[
+            ".github/copilot/settings.json",
+            ".github/copilot/settings.local.json",
+            ".claude/settings.json",
+            ".claude/settings.local.json",
+            ".copilot/settings.json",
+        ],
+        refused_variables: &[],
     },
 ];
+
+/// Why a switch is refused.
+const TAKES_AWAY: &str =
+    "it takes away safeguards of the client itself. Start the client without `toolgate with` if you mean it.";
+/// Why a sandbox of the client's own is refused.
+const OWN_SANDBOX: &str = "a sandbox of its own can't start inside of this one, which takes its place. Leave it out.";
 
 /// The bits of a file's mode that let somebody execute it.
 const EXECUTABLE: u32 = 0o111;
@@ -174,18 +220,40 @@ impl ConfinedClient {
         CLIENTS.iter().find(|client| client.name == name)
     }
 
-    /// The first switch among these words that takes a safeguard away, and why it is refused.
-    pub(super) fn refused(&self, words: &[String]) -> Option<(String, String)> {
-        let is_refused = |word: &&String| {
-            let switch = word.split('=').next().unwrap_or_default();
-            self.refused.contains(&switch) || switch.starts_with("--dangerously-")
-        };
-        let switches_hooks_off = |word: &&String| word.contains("disableAllHooks");
-        let found =
-            words.iter().take_while(|word| *word != "--").find(|word| is_refused(word) || switches_hooks_off(word));
-        let reason =
-            "it takes away safeguards of the client itself. Start the client without `toolgate with` if you mean it.";
-        found.map(|word| (word.clone(), reason.to_owned()))
+    /// The first of these words, or of the variables, that is refused, and why.
+    pub(super) fn refused(&self, words: &[String]) -> Option<(String, &'static str)> {
+        let words: Vec<&String> = words.iter().take_while(|word| *word != "--").collect();
+        // A switch and its value may be one word or two.
+        let pairs = words.windows(2).map(|pair| format!("{}={}", pair[0], pair[1]));
+        let mut given = words.iter().map(|word| (*word).clone()).chain(pairs);
+        let is_set = |name: &&&str| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0");
+        let variable = || self.refused_variables.iter().find(is_set).map(|name| ((*name).to_owned(), TAKES_AWAY));
+        given.find_map(|word| Some((word.clone(), self.reason_to_refuse(&word)?))).or_else(variable)
+    }
+
+    fn reason_to_refuse(&self, word: &str) -> Option<&'static str> {
+        let switch = word.split('=').next().unwrap_or_default();
+        if self.refused.contains(&switch) || switch.starts_with("--dangerously-") {
+            return Some(TAKES_AWAY);
+        }
+        self.refused_parts.iter().find(|(part, _)| word.contains(part)).map(|(_, reason)| *reason)
+    }
+
+    /// Refuses to start where a settings file switches off the hooks that the client is handed.
+    pub(super) fn check_switches(&self, workspace: &Path, home: &Path) -> Result<()> {
+        for file in [workspace, home].iter().flat_map(|directory| self.switches.iter().map(|file| directory.join(file)))
+        {
+            let settings: Value = serde_json::from_str(&read_optional(&file)?.unwrap_or_default()).unwrap_or_default();
+            if settings["disableAllHooks"] == true {
+                bail!("`disableAllHooks` in {} is refused: {TAKES_AWAY}", file.display());
+            }
+        }
+        Ok(())
+    }
+
+    /// The client as `toolgate init` knows it.
+    pub(super) fn supported(&self) -> Option<SupportedClient> {
+        SupportedClient::from_str(self.name, true).ok()
     }
 
     /// The hosts of its provider, and those of addresses that its variables name.
@@ -241,24 +309,6 @@ impl ConfinedClient {
     pub(super) fn guarded(&self, home: &Path, workspace: &Path) -> Result<Vec<GuardedSettings>> {
         let files = self.files.iter().map(|file| home.join(file)).filter(|file| file.is_file());
         files.map(|file| GuardedSettings::read(file, workspace)).collect()
-    }
-
-    /// Refuses to start where the workspace's hooks would be asked: they judge outside, and can't be reached from inside.
-    pub(super) fn check_hooks(&self, invocation: &Invocation) -> Result<()> {
-        let Ok(client) = SupportedClient::from_str(self.name, true) else { return Ok(()) };
-        let words = own_words(invocation)?;
-        let Some(setup) = HookSetup::of(client, &words, &invocation.location.directory) else { return Ok(()) };
-        let text = read_optional(&setup.file)?.unwrap_or_default();
-        if text.contains("toolgate") && text.contains("hook") {
-            bail!(
-                "{} has Toolgate's hooks. They judge outside of the sandbox, where a confined client doesn't reach them, and would \
-                 deny every call. Remove them with `toolgate init --for {} --hooks --remove`, or start the client without \
-                 `toolgate with`.",
-                setup.file.display(),
-                self.name
-            );
-        }
-        Ok(())
     }
 }
 
