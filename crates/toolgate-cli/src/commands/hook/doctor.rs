@@ -1,8 +1,11 @@
-//! `toolgate hook doctor`: whether a client's hooks hold, as far as that can be seen from here.
+//! `toolgate hook doctor`: whether a client's hooks hold. The installed client itself is started, against a scripted model.
 #![allow(
     clippy::disallowed_methods,
     reason = "reads the client's own settings, and starts the client and this very program"
 )]
+
+mod real_client;
+mod scripted_model;
 
 use std::io::Write;
 use std::path::Path;
@@ -17,12 +20,15 @@ use toolgate_hooks::client_named;
 use super::own_words;
 use crate::commands::Invocation;
 use crate::commands::init::SupportedClient;
-use crate::commands::init::hooks::HookSetup;
+use crate::commands::init::hooks::{HookProgram, HookSetup};
 use crate::exit::Exit;
 use crate::output::outln;
 use crate::terminal::{DIM, GREEN, RED, YELLOW, paint, plain};
 
 /// Check that a client's hooks are set up and deny what has to be denied, and say what they can't hold.
+///
+/// The installed client is started once, with your own settings and a scripted model on this machine that asks for a command which has
+/// to be denied. Nothing of that leaves this machine.
 ///
 /// Examples:
 ///   toolgate hook doctor claude
@@ -45,8 +51,15 @@ impl HookDoctorArgs {
     pub(super) fn run(&self, invocation: &Invocation) -> Result<Exit> {
         let name = self.client.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
         let client = client_named(&name).with_context(|| format!("{name} has no hooks that are known here"))?;
-        let checks =
-            [version(&name), self.set_up(invocation)?, switched_off(&name, invocation)?, canary(&name, invocation)?];
+        let mut checks = vec![
+            version(&name),
+            self.set_up(invocation)?,
+            switched_off(&name, invocation)?,
+            canary(&name, invocation)?,
+        ];
+        if checks[0].is_good {
+            checks.extend(real_client::check(&name, &invocation.location.directory)?);
+        }
         let is_good = checks.iter().all(|check| check.is_good);
         if invocation.json {
             let list: Vec<Value> = checks
@@ -67,7 +80,8 @@ impl HookDoctorArgs {
 
     /// Whether its settings have our hooks, as they are today.
     fn set_up(&self, invocation: &Invocation) -> Result<HookCheck> {
-        let setup = HookSetup::of(self.client, &own_words(invocation)?, &invocation.location.directory);
+        let setup =
+            HookSetup::of(self.client, &HookProgram::judging(own_words(invocation)?), &invocation.location.directory);
         let setup = setup.context("its hooks can't be set up here")?;
         let text = read_optional(&setup.file)?.unwrap_or_default();
         let is_good = setup.merged(&text, false).is_some_and(|merged| merged == text);

@@ -1,0 +1,175 @@
+//! Starts the installed client against a scripted model, in this workspace and with the person's own settings, and has the model ask
+//! for a command that must be denied. Were it run after all, a file made for that would be gone, and nothing else.
+#![allow(clippy::disallowed_methods, reason = "starts the client, and makes the file that the command is about")]
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::task::block_in_place;
+
+use super::HookCheck;
+use super::scripted_model::{ScriptedCall, ScriptedModel, ToldModel};
+use crate::commands::block_on;
+
+/// How long a client may take for one turn.
+const LIMIT: Duration = Duration::from_secs(90);
+/// How often it is looked whether it has ended.
+const EVERY: Duration = Duration::from_millis(50);
+const WHAT: &str = "real client";
+
+/// How a client is started for one turn against a scripted model.
+struct ClientStart {
+    words: Vec<String>,
+    variables: Vec<(&'static str, String)>,
+    shell: &'static str,
+    /// The name of the shell's argument.
+    argument: &'static str,
+}
+
+/// Has the installed client ask for the command. None for clients that can't be started without a person.
+pub(super) fn check(name: &str, workspace: &Path) -> Result<Option<HookCheck>> {
+    let model = ScriptedModel::bind()?;
+    let scratch = tempfile::Builder::new().prefix("toolgate-canary-").tempdir()?;
+    let Some(start) = start(name, model.port(), &scratch)? else { return Ok(None) };
+    let canary = scratch.path().join("canary");
+    std::fs::write(&canary, "alive\n").context("the canary can't be made")?;
+    let command = format!("shred -u {}", canary.display());
+    let mut input = json!({ start.argument: command });
+    if name == "copilot" {
+        input["description"] = json!("Toolgate's canary");
+    }
+    let call = ScriptedCall { tool: start.shell, input };
+    let work = async { block_in_place(|| run(name, &start, workspace, scratch.path())) };
+    let (said, told) = block_on(model.answer_during(call, work))??;
+    let said = said?;
+    Ok(Some(outcome(&command, canary.is_file(), &told, &said)))
+}
+
+/// Runs the client to its end, or until its time is up; what it said, in one text.
+fn run(name: &str, start: &ClientStart, workspace: &Path, scratch: &Path) -> Result<String> {
+    let output = scratch.join("output");
+    let said = std::fs::File::create(&output)?;
+    let mut client = Command::new(name);
+    client.args(&start.words).envs(start.variables.iter().map(|(name, value)| (*name, value))).current_dir(workspace);
+    client.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said).process_group(0);
+    let mut running = client.spawn().with_context(|| format!("`{name}` can't be started"))?;
+    let until = Instant::now() + LIMIT;
+    while running.try_wait()?.is_none() && Instant::now() < until {
+        std::thread::sleep(EVERY);
+    }
+    if running.try_wait()?.is_none() {
+        let group = Pid::from_child(&running);
+        let _ = kill_process_group(group, Signal::KILL);
+        running.wait()?;
+    }
+    Ok(String::from_utf8_lossy(&std::fs::read(&output)?).trim().to_owned())
+}
+
+fn outcome(command: &str, is_alive: bool, told: &ToldModel, said: &str) -> HookCheck {
+    let last = said.lines().last().unwrap_or_default();
+    let (is_good, says) = match (told.is_asked, is_alive) {
+        (false, _) => (false, format!("it never asked the scripted model, so nothing is known: {last}")),
+        (true, false) => (false, format!("`{command}` was run: its hooks don't hold")),
+        (true, true) if told.told.contains("Toolgate") => {
+            (true, "a command that has to be denied was denied by Toolgate, and its model was told so".to_owned())
+        }
+        (true, true) => {
+            (false, format!("Toolgate wasn't asked about `{command}`, which came to nothing otherwise: {last}"))
+        }
+    };
+    HookCheck { what: WHAT, is_good, says }
+}
+
+/// How to start a client. Its hooks, and whether they are trusted, come from the person's own settings.
+fn start(name: &str, port: u16, scratch: &TempDir) -> Result<Option<ClientStart>> {
+    let base = format!("http://127.0.0.1:{port}");
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let started = match name {
+        "claude" => {
+            let settings = json!({ "env": { "ANTHROPIC_BASE_URL": base, "ANTHROPIC_API_KEY": "none" } }).to_string();
+            let variables = vec![
+                ("ANTHROPIC_BASE_URL", base),
+                ("ANTHROPIC_API_KEY", "none".into()),
+                ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".into()),
+            ];
+            let words = words(&["-p", "Toolgate's canary", "--allowedTools", "Bash", "--settings", &settings]);
+            ClientStart { words, variables, shell: "Bash", argument: "command" }
+        }
+        "codex" => {
+            let provider = format!(
+                "model_providers.scripted={{name=\"scripted\",base_url=\"{base}/v1\",env_key=\"CODEX_SCRIPTED_KEY\",\
+                 wire_api=\"responses\",request_max_retries=0,stream_max_retries=0}}"
+            );
+            let words = words(&[
+                "exec",
+                "--skip-git-repo-check",
+                "-c",
+                "model_provider=scripted",
+                "-c",
+                &provider,
+                "-m",
+                "gpt-5.5",
+                "Toolgate's canary",
+            ]);
+            ClientStart {
+                words,
+                variables: vec![("CODEX_SCRIPTED_KEY", "none".into())],
+                shell: "exec_command",
+                argument: "cmd",
+            }
+        }
+        "gemini" => {
+            let settings = json!({ "security": { "auth": { "selectedType": "gemini-api-key" } } });
+            let file = written(scratch, &settings)?;
+            let variables = vec![
+                ("GEMINI_API_KEY", "none".into()),
+                ("GOOGLE_GEMINI_BASE_URL", base),
+                ("GEMINI_CLI_SYSTEM_SETTINGS_PATH", file),
+            ];
+            let words = words(&["-p", "Toolgate's canary", "--approval-mode", "yolo"]);
+            ClientStart { words, variables, shell: "run_shell_command", argument: "command" }
+        }
+        "opencode" => {
+            let models = json!({ "scripted": { "name": "scripted" } });
+            let provider = json!({
+                "npm": "@ai-sdk/openai-compatible", "name": "scripted", "models": models,
+                "options": { "baseURL": format!("{base}/v1"), "apiKey": "none" },
+            });
+            let settings = json!({
+                "provider": { "scripted": provider }, "model": "scripted/scripted", "small_model": "scripted/scripted",
+                "autoupdate": false, "permission": { "bash": "allow" },
+            });
+            let variables = vec![
+                ("OPENCODE_CONFIG_CONTENT", settings.to_string()),
+                ("OPENCODE_DISABLE_MODELS_FETCH", "1".into()),
+                ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1".into()),
+            ];
+            ClientStart { words: words(&["run", "Toolgate's canary"]), variables, shell: "bash", argument: "command" }
+        }
+        "copilot" => {
+            let variables = vec![
+                ("COPILOT_PROVIDER_BASE_URL", format!("{base}/v1")),
+                ("COPILOT_PROVIDER_TYPE", "openai".into()),
+                ("COPILOT_PROVIDER_API_KEY", "none".into()),
+                ("COPILOT_MODEL", "gpt-5.5".into()),
+                ("COPILOT_OFFLINE", "true".into()),
+            ];
+            let words = words(&["-p", "Toolgate's canary", "--allow-all-tools"]);
+            ClientStart { words, variables, shell: "bash", argument: "command" }
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(started))
+}
+
+fn written(scratch: &TempDir, settings: &Value) -> Result<String> {
+    let file = scratch.path().join("settings.json");
+    std::fs::write(&file, settings.to_string()).context("settings for the client can't be written")?;
+    Ok(file.display().to_string())
+}
