@@ -12,6 +12,7 @@ use crate::clients;
 use crate::command_line::{CommandLine, target_directory};
 use crate::console;
 use crate::figures::{Figure, KeptFigures};
+use crate::hooks;
 use crate::setup;
 
 #[derive(Args)]
@@ -186,7 +187,7 @@ pub(crate) fn run(options: &BenchOptions) -> Result<()> {
 /// Runs every benchmark. One that fails costs its own figures; what it said is on the screen.
 fn measure_all(kept: &KeptFigures) -> Result<Vec<Figure>> {
     let mut measured = Vec::new();
-    for name in BENCHES.iter().map(|bench| bench.name).chain(["console"]) {
+    for name in BENCHES.iter().map(|bench| bench.name).chain(["console", "hooks"]) {
         match measure(name, &[], kept) {
             Ok(figures) => measured.extend(figures),
             Err(error) => eprintln!("{name}: {error:#}"),
@@ -210,6 +211,10 @@ fn measure(name: &str, arguments: &[String], kept: &KeptFigures) -> Result<Vec<F
         console::bench(&mut note)?;
         return Ok(measured);
     }
+    if name == "hooks" {
+        hooks::bench(arguments, &mut note)?;
+        return Ok(measured);
+    }
     let bench = find(name)?;
     println!("{}: {}, beside {}", bench.name, bench.measures, bench.peer);
     if let Some(install) = bench.install {
@@ -230,7 +235,8 @@ fn find(name: &str) -> Result<&'static Benchmark> {
 fn list() -> String {
     let line = |bench: &Benchmark| format!("{:<10}{}, beside {}\n", bench.name, bench.measures, bench.peer);
     let console = "console   first paint, 1,000 events, memory of the page and CPU for 50 pages, in a real browser\n";
-    BENCHES.iter().map(line).chain([console.to_owned()]).collect()
+    let hooks = "hooks     a call in Claude Code with our hooks, beside none, `/bin/true` and cc-safety-net; `with CLIENT` beside plain\n";
+    BENCHES.iter().map(line).chain([console.to_owned(), hooks.to_owned()]).collect()
 }
 
 fn command(bench: &Benchmark, target: &str, arguments: &[String]) -> CommandLine {

@@ -17,10 +17,20 @@ pub(crate) struct HooksOptions {
 
 /// What tries the clients.
 const MATRIX: &str = "crates/toolgate-cli/tests/hooks/matrix.py";
+/// What measures them.
+const BENCH: &str = "crates/toolgate-cli/tests/hooks/bench.py";
 
 pub(crate) fn run(options: &HooksOptions) -> Result<()> {
     CommandLine::new("cargo build --locked --package toolgate-cli").run()?;
     command(options).run()
+}
+
+/// Measures what hooks cost, with the program as packages have it, and gives each line that is printed to `each`.
+pub(crate) fn bench(arguments: &[String], each: impl FnMut(String) -> String) -> Result<()> {
+    CommandLine::new("cargo build --locked --package toolgate-cli --profile dist").run()?;
+    let target = target_directory();
+    let [program, clients] = ["dist/toolgate", "hook-clients"].map(|path| target.join(path).display().to_string());
+    CommandLine::new("python3").words([BENCH, &program, &clients]).words(arguments).run_by_line(each)
 }
 
 /// The short selection, with the program as it was built.
@@ -43,7 +53,7 @@ mod tests {
 
     #[test]
     fn the_matrix_is_where_it_is_looked_for() {
-        assert!(repository_root().join(MATRIX).is_file());
+        assert!(repository_root().join(MATRIX).is_file() && repository_root().join(BENCH).is_file());
         let options = HooksOptions { full: true, clients: vec!["codex".into()] };
         assert!(command(&options).to_string().ends_with("hook-clients --full codex"));
     }

@@ -31,7 +31,7 @@ class Client:
 
 
 CLAUDE_TOOLS = ("Read,Edit,Write,Bash,Glob,Grep,TaskCreate,TaskGet,TaskList,TaskUpdate,TaskStop,NotebookEdit,Skill")
-CODEX_PROVIDER = ('model_providers.scripted={{name="scripted",base_url="http://127.0.0.1:{port}/v1",env_key="SCRIPTED_KEY",'
+CODEX_PROVIDER = ('model_providers.scripted={{name="scripted",base_url="http://127.0.0.1:{port}/v1",env_key="CODEX_SCRIPTED_KEY",'
                   'wire_api="responses",request_max_retries=0,stream_max_retries=0}}').replace("{{", "{").replace("}}", "}")
 
 
@@ -63,7 +63,7 @@ CLIENTS = {
         "@openai/codex", "codex", "0.166.0",
         ["codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "-c",
          "model_provider=scripted", "-c", CODEX_PROVIDER, "-c", "tools.update_plan.enabled=true", "-m", "gpt-5.5", "hello"],
-        {"SCRIPTED_KEY": "none"}),
+        {"CODEX_SCRIPTED_KEY": "none"}),
     "gemini": Client(
         "@google/gemini-cli", "gemini", "0.61.0",
         ["gemini", "-p", "hello", "--approval-mode", "yolo"],

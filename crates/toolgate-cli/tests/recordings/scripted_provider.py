@@ -165,9 +165,7 @@ class ProviderHandler(BaseHTTPRequestHandler):
         if turn:
             number, calls = turn
             message = {"role": "assistant", "content": None, "tool_calls": [
-                {"index": index, "id": f"call_{number}_{index}", "type": "function",
-                 "function": {"name": call["tool"], "arguments": json.dumps(call["args"])}}
-                for index, call in enumerate(calls)
+                {"index": index, **chat_call(f"call_{number}_{index}", call)} for index, call in enumerate(calls)
             ]}
             finish = "tool_calls"
         base = {"id": "chat_1", "object": "chat.completion.chunk", "created": 1, "model": body.get("model")}
@@ -201,6 +199,14 @@ def example_of(schema):
     if kind == "object" or "properties" in schema:
         return {name: example_of(value) for name, value in schema.get("properties", {}).items()}
     return examples.get(kind, "x")
+
+
+def chat_call(id, call):
+    """A call of chat completions: free text, or a function."""
+    if isinstance(call["args"], str):
+        return {"id": id, "type": "custom", "custom": {"name": call["tool"], "input": call["args"]}}
+    function = {"name": call["tool"], "arguments": json.dumps(call["args"])}
+    return {"id": id, "type": "function", "function": function}
 
 
 def response_item(id, call):
