@@ -38,7 +38,7 @@ pub(crate) use approver::{
 };
 pub(crate) use checklist::checklist;
 pub(crate) use confirm::confirm;
-pub(crate) use event::event_line;
+pub(crate) use event::{event_line, event_line_of};
 pub(crate) use guarantee::{guarantee, holding_mark};
 pub(crate) use reply::{ReplyContext, show_reply};
 pub(crate) use reporter::{ExclusivePrompt, JsonReporter, ReportStyle, Reporter};

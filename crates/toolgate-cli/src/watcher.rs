@@ -158,17 +158,41 @@ impl Watcher {
         let mut names = list_runs(self.state.path())?;
         for run in names.split_off(names.len().saturating_sub(FOLLOWED_RUNS)) {
             if !self.runs.contains_key(&run) {
-                // Of what was there before, only the last run is told again.
                 let directory = self.state.run_dir(&run)?;
-                let follower = match self.is_first_look {
-                    true => Follower::at_end(&directory),
-                    false => Follower::open(&directory, 0),
-                };
-                self.runs.extend(follower.ok().map(|follower| (run, follower)));
+                let is_at_work = !self.is_first_look || self.state.is_run_open(&run);
+                let follower = if is_at_work { Follower::open(&directory, 0) } else { Follower::at_end(&directory) };
+                let Ok(mut follower) = follower else { continue };
+                if self.is_first_look {
+                    self.read_earlier(&mut follower)?;
+                }
+                self.runs.insert(run, follower);
             }
         }
-        self.is_first_look = false;
+        if std::mem::take(&mut self.is_first_look) {
+            self.screen.clear_output();
+        }
+        self.forget_lost_calls();
         Ok(())
+    }
+
+    /// What is at work already when somebody begins to look.
+    fn read_earlier(&mut self, follower: &mut Follower) -> Result<()> {
+        loop {
+            let earlier = follower.more()?;
+            if earlier.is_empty() {
+                return Ok(());
+            }
+            earlier.iter().for_each(|recorded| self.screen.take_earlier(&recorded.event));
+        }
+    }
+
+    /// A program that died has no event that says so.
+    fn forget_lost_calls(&mut self) {
+        for run in self.screen.runs_at_work() {
+            if !self.state.is_run_open(&run) {
+                self.screen.forget_calls_of(&run);
+            }
+        }
     }
 
     fn ask(&self) -> Option<(&QueueEntry, QueueItem)> {

@@ -1,5 +1,5 @@
-//! What happens in the workspace, live: one task reads the record, the approval queue and the processes, however many
-//! pages follow. It runs while somebody follows. The last items are kept, so that a client that was disconnected goes on
+//! What happens in the workspace, live: one task reads the record, the approval queue, the inbox and the processes,
+//! however many pages follow. It runs while somebody follows. The last items are kept, so that a client that was disconnected goes on
 //! where it was.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use toolgate_contract::{Event, EventPayload, ProcessHandle};
-use toolgate_journal::{Follower, list_runs};
+use toolgate_journal::{Follower, Task, list_runs};
 use toolgate_workspace::{LiveEventReceiver, LiveListener};
 
 use crate::event_summary::summarize;
@@ -21,6 +21,12 @@ const READ_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How often new runs, the queue and the processes are looked for.
 const LOOK_INTERVAL: Duration = Duration::from_millis(300);
+
+/// How often the inbox is read, which may be in a database elsewhere.
+const INBOX_INTERVAL: Duration = Duration::from_millis(700);
+
+/// How many of the newest tasks are watched.
+const WATCHED_TASKS: usize = 50;
 
 /// How many items are kept for those who come back.
 const KEPT: usize = 4096;
@@ -151,13 +157,17 @@ struct FeedReader {
     runs: BTreeMap<String, WatchedRun>,
     waiting: BTreeMap<String, String>,
     processes: BTreeSet<String>,
+    tasks: Vec<Task>,
     looked: Option<Instant>,
+    looked_at_inbox: Option<Instant>,
 }
 
 /// A run that is watched.
 struct WatchedRun {
     follower: Option<Follower>,
     has_ended: bool,
+    /// Whether a program worked in it when it was last looked at.
+    is_open: bool,
 }
 
 impl FeedReader {
@@ -168,21 +178,29 @@ impl FeedReader {
             runs: BTreeMap::new(),
             waiting: BTreeMap::new(),
             processes: BTreeSet::new(),
+            tasks: Vec::new(),
             looked: None,
+            looked_at_inbox: None,
         }
     }
 
     fn read(&mut self, feed: &LiveFeed, state: &ServerState) {
-        if self.looked.is_none_or(|looked| looked.elapsed() >= LOOK_INTERVAL) {
+        let looks = self.looked.is_none_or(|looked| looked.elapsed() >= LOOK_INTERVAL);
+        if looks {
             self.find_runs(state);
             self.look_at_queue(feed, state);
             self.look_at_processes(feed, state);
             self.looked = Some(Instant::now());
         }
+        if self.looked_at_inbox.is_none_or(|looked| looked.elapsed() >= INBOX_INTERVAL) {
+            self.look_at_inbox(feed, state);
+            self.looked_at_inbox = Some(Instant::now());
+        }
         let mut output = self.output(state);
         for (run, watched) in &mut self.runs {
             let Some(follower) = watched.follower.as_mut().filter(|_| !watched.has_ended) else { continue };
             for recorded in follower.more().unwrap_or_default() {
+                watched.is_open = true;
                 watched.has_ended |= matches!(recorded.event.payload, EventPayload::RunEnded);
                 if matches!(recorded.event.payload, EventPayload::CallCompleted(_) | EventPayload::CallFailed { .. }) {
                     let of_call = |event: &mut Arc<Event>| event.tool_call_id == recorded.event.tool_call_id;
@@ -192,6 +210,19 @@ impl FeedReader {
             }
         }
         output.iter().for_each(|event| feed.push_live(event));
+        if looks {
+            self.find_lost_runs(feed, state);
+        }
+    }
+
+    /// A run whose program died has no event that says so. It is looked at after its events were read.
+    fn find_lost_runs(&mut self, feed: &LiveFeed, state: &ServerState) {
+        for (run, watched) in self.runs.iter_mut().filter(|(_, watched)| watched.is_open && !watched.has_ended) {
+            watched.is_open = state.workspace.state.is_run_open(run);
+            if !watched.is_open {
+                feed.push(Some(run.clone()), &json!({ "kind": "run.lost", "run": run }));
+            }
+        }
     }
 
     /// What commands have written. It is taken before the record is read and shown after it, so that a call's output comes
@@ -217,7 +248,8 @@ impl FeedReader {
                 true => Follower::at_end(&directory),
                 false => Follower::open(&directory, 0),
             };
-            self.runs.insert(run, WatchedRun { follower: follower.ok(), has_ended: false });
+            let is_open = state.workspace.state.is_run_open(&run);
+            self.runs.insert(run, WatchedRun { follower: follower.ok(), has_ended: false, is_open });
         }
     }
 
@@ -239,6 +271,15 @@ impl FeedReader {
         if running != self.processes {
             feed.push(None, &json!({ "kind": "processes.changed", "running": running.len() }));
             self.processes = running;
+        }
+    }
+
+    fn look_at_inbox(&mut self, feed: &LiveFeed, state: &ServerState) {
+        let inbox = state.workspace.stores.inbox().ok();
+        let Some(tasks) = inbox.and_then(|inbox| inbox.newest_tasks(WATCHED_TASKS).ok()) else { return };
+        if tasks != self.tasks {
+            feed.push(None, &json!({ "kind": "inbox.changed" }));
+            self.tasks = tasks;
         }
     }
 }

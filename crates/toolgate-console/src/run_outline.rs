@@ -82,6 +82,8 @@ enum OutlineStatus {
     Failed,
     /// Refused by policy or a person.
     Denied,
+    /// It hadn't ended when its program died.
+    Lost,
 }
 
 /// Which rows are wanted.
@@ -118,6 +120,8 @@ pub(crate) struct OutlineWindow {
     to: Option<Timestamp>,
     /// Whether the run has ended.
     ended: bool,
+    /// Whether a program works in it. If none does and it hasn't ended, its program has died.
+    at_work: bool,
     /// The tokens that its agents have used so far.
     tokens: TokenUsage,
     /// What they cost; none where the prices of the models aren't known.
@@ -165,6 +169,8 @@ pub(crate) struct OutlineRequest<'a> {
     pub(crate) closed: &'a [&'a str],
     /// Only calls, in the order in which they began.
     pub(crate) flat: bool,
+    /// Whether a program works in the run.
+    pub(crate) is_open: bool,
 }
 
 impl RunOutline {
@@ -286,21 +292,29 @@ impl RunOutline {
         let shown = order.get(request.offset.min(order.len())..end).unwrap_or_default();
         let is_flat = request.flat || request.filter.is_some() || request.text.is_some();
         let shown_row = |index: &usize| {
-            let row = self.nodes[*index].clone();
+            let mut row = self.nodes[*index].clone();
+            if row.is(OutlineFilter::Running) && !self.is_at_work(request) {
+                row.status = OutlineStatus::Lost;
+            }
             if is_flat { OutlineRow { depth: 0, children: 0, ..row } } else { row }
         };
         OutlineWindow {
             total: order.len(),
             offset: request.offset,
             rows: shown.iter().map(shown_row).collect(),
-            counts: self.counts(),
+            counts: self.counts(request),
             from: self.nodes.iter().filter_map(|row| row.started).min(),
             to: self.to,
             ended: self.ended,
+            at_work: self.is_at_work(request),
             tokens: self.tokens(),
             cost: None,
             seq: self.seq,
         }
+    }
+
+    fn is_at_work(&self, request: &OutlineRequest<'_>) -> bool {
+        request.is_open && !self.ended
     }
 
     fn tokens(&self) -> TokenUsage {
@@ -315,7 +329,7 @@ impl RunOutline {
             let text = request.text.map(str::to_lowercase);
             let is_wanted = |row: &OutlineRow| {
                 (row.kind == OutlineKind::Call || (text.is_some() && request.filter.is_none() && !request.flat))
-                    && request.filter.is_none_or(|filter| row.is(filter))
+                    && request.filter.is_none_or(|filter| self.is_wanted(row, filter, request))
                     && text.as_ref().is_none_or(|text| row.contains(text))
             };
             return (0..self.nodes.len()).filter(|index| is_wanted(&self.nodes[*index])).collect();
@@ -333,7 +347,11 @@ impl RunOutline {
         order
     }
 
-    fn counts(&self) -> OutlineCounts {
+    fn is_wanted(&self, row: &OutlineRow, filter: OutlineFilter, request: &OutlineRequest<'_>) -> bool {
+        row.is(filter) && (filter != OutlineFilter::Running || self.is_at_work(request))
+    }
+
+    fn counts(&self, request: &OutlineRequest<'_>) -> OutlineCounts {
         let mut counts = OutlineCounts::default();
         for row in self.nodes.iter().filter(|row| row.kind == OutlineKind::Call) {
             counts.calls += 1;
@@ -341,7 +359,7 @@ impl RunOutline {
             counts.asked += usize::from(row.is(OutlineFilter::Asked));
             counts.denied += usize::from(row.is(OutlineFilter::Denied));
             counts.changed += usize::from(row.is(OutlineFilter::Changed));
-            counts.running += usize::from(row.is(OutlineFilter::Running));
+            counts.running += usize::from(self.is_wanted(row, OutlineFilter::Running, request));
         }
         counts
     }

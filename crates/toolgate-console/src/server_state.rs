@@ -52,6 +52,8 @@ pub(crate) struct ServerState {
     pub(crate) feed: Arc<LiveFeed>,
     /// The rows of the runs that were shown last.
     pub(crate) outlines: OutlineCache,
+    /// Runs that have ended and are in the store: every page asks for the list often, and of a thousand runs few are at work.
+    pub(crate) settled_runs: Mutex<HashSet<String>>,
     /// The processes that the owner typed into.
     pub(crate) attached: Mutex<HashSet<String>>,
     calls: Arc<Semaphore>,
@@ -85,6 +87,7 @@ impl ServerState {
             console,
             feed: Arc::new(LiveFeed::new(workspace.clock.id().simple().to_string())),
             outlines: OutlineCache::default(),
+            settled_runs: Mutex::default(),
             attached: Mutex::default(),
             limits,
             workspace,

@@ -133,6 +133,8 @@ pub trait Inbox: Send + Sync {
     fn add(&self, task: &NewTask) -> Result<(), JournalError>;
     /// Tasks, oldest first; without those that are done or cancelled unless `all`.
     fn tasks(&self, all: bool, limit: usize) -> Result<Vec<Task>, JournalError>;
+    /// Tasks of every state, newest first.
+    fn newest_tasks(&self, limit: usize) -> Result<Vec<Task>, JournalError>;
     /// One task of this queue.
     fn task(&self, id: &str) -> Result<Option<Task>, JournalError>;
     /// Takes a task that no worker holds: first one whose lease has expired, then the oldest that waits. Taking again

@@ -9,7 +9,8 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
-use rustix::fs::OFlags;
+use rustix::fs::{FlockOperation, OFlags};
+use rustix::io::retry_on_intr;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toolgate_contract::{Clock, Durability, Event, EventPayload};
@@ -88,6 +89,9 @@ impl Journal {
     }
 
     fn with(directory: Arc<DirectoryHandle>, events: File, head: File, run: &str, options: &RunOptions) -> Self {
+        // For as long as the journal is open, so that a run at work can be told from one whose program has died. Where files
+        // can't be locked, that isn't known.
+        let _ = retry_on_intr(|| rustix::fs::flock(&head, FlockOperation::LockShared));
         let state = Mutex::new(AppendState {
             tip: Tip::START,
             buffer: Vec::with_capacity(BUFFER),

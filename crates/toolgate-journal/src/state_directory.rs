@@ -6,10 +6,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, OFlags};
 use toolgate_contract::{Clock, Durability, EventPayload, RunFacts, STATE_DIRECTORY, SystemClock};
 
 use crate::directory::{DirectoryHandle, call_name, check_id};
+use crate::head;
 use crate::sqlite::replace_damaged;
 use crate::workspace_identity::{workspace_identity, workspace_key};
 use crate::{
@@ -161,6 +163,17 @@ impl StateDirectory {
             Err(rustix::io::Errno::WOULDBLOCK) => Err(JournalError::RunInUse { run: run.to_owned() }),
             Err(error) => Err(directory.error("couldn't be locked", HOLD, error.into())),
         }
+    }
+
+    /// Whether a program has a run open to record in it. A run that hasn't ended and isn't open was left by a program that
+    /// died. A run whose files aren't here is taken for open.
+    pub fn is_run_open(&self, run: &str) -> bool {
+        // Two that look at the same moment would take each other for the program.
+        static LOOKING: Mutex<()> = Mutex::new(());
+        let head = check_id("run", run).and_then(|()| self.runs.open(run)?.existing(head::NAME));
+        let Ok(Some(head)) = head else { return true };
+        let _looking = LOOKING.lock();
+        rustix::fs::flock(&head, FlockOperation::NonBlockingLockExclusive).is_err()
     }
 
     /// The list of this workspace's runs, as the user with this key keeps it.

@@ -72,6 +72,7 @@ const ADD: &str = "
 
 const TASK: &str = select_tasks!("WHERE id = ?1 AND queue = ?2");
 const TASKS: &str = select_tasks!("WHERE queue = ?1 ORDER BY created, id LIMIT ?2");
+const NEWEST_TASKS: &str = select_tasks!("WHERE queue = ?1 ORDER BY created DESC, id DESC LIMIT ?2");
 const OPEN_TASKS: &str =
     select_tasks!("WHERE queue = ?1 AND state NOT IN ('done', 'cancelled') ORDER BY created, id LIMIT ?2");
 
@@ -108,6 +109,10 @@ impl<T: TaskTable> Inbox for T {
 
     fn tasks(&self, all: bool, limit: usize) -> Result<Vec<Task>, JournalError> {
         self.query(if all { TASKS } else { OPEN_TASKS }, &[SqlValue::text(self.queue()), SqlValue::number(limit)])
+    }
+
+    fn newest_tasks(&self, limit: usize) -> Result<Vec<Task>, JournalError> {
+        self.query(NEWEST_TASKS, &[SqlValue::text(self.queue()), SqlValue::number(limit)])
     }
 
     fn task(&self, id: &str) -> Result<Option<Task>, JournalError> {

@@ -7,15 +7,20 @@ use super::{BLUE, BOLD, DIM, GREEN, RED, YELLOW, decision, level, paint, plain};
 
 /// An event on one line: when, in which turn, what.
 pub(crate) fn event_line(event: &Event) -> String {
+    event_line_of(event, event.tool_call_id.as_deref().unwrap_or_default())
+}
+
+/// An event on one line, in which the call that ends has a name that says more than its id.
+pub(crate) fn event_line_of(event: &Event, call: &str) -> String {
     let turn = event.turn.map(|turn| paint(DIM, format!("turn {turn} "))).unwrap_or_default();
-    format!("{} {turn}{}", paint(DIM, time(event.time)), first_line(&what(event)))
+    format!("{} {turn}{}", paint(DIM, time(event.time)), first_line(&what(event, call)))
 }
 
 fn time(time: Timestamp) -> String {
     time.strftime("%H:%M:%S%.3f").to_string()
 }
 
-fn what(event: &Event) -> String {
+fn what(event: &Event, call: &str) -> String {
     match &event.payload {
         EventPayload::RunStarted(facts) => {
             format!(
@@ -35,10 +40,10 @@ fn what(event: &Event) -> String {
             let with: Vec<String> = effects.iter().map(|effect| plain(&what_is_new(effect))).collect();
             format!("{} {}", paint(YELLOW, "run once more with"), with.join(", "))
         }
-        EventPayload::CallCompleted(ending) => format!("{} {}", paint(GREEN, "✓"), ended(event, ending.duration_ms)),
+        EventPayload::CallCompleted(ending) => format!("{} {}", paint(GREEN, "✓"), ended(call, ending.duration_ms)),
         EventPayload::CallFailed { error, ending, .. } => {
             let failure = paint(RED, format!("✗ {}", error.code));
-            format!("{failure} {} {}", ended(event, ending.duration_ms), plain(&error.message))
+            format!("{failure} {} {}", ended(call, ending.duration_ms), plain(&error.message))
         }
         EventPayload::FilesChanging { changes, .. } => {
             let paths: Vec<String> = changes.iter().map(|change| plain(&change.path)).collect();
@@ -69,8 +74,8 @@ fn what_is_new(effect: &Effect) -> String {
     }
 }
 
-fn ended(event: &Event, duration_ms: u64) -> String {
-    paint(DIM, format!("{} {duration_ms} ms", plain(event.tool_call_id.as_deref().unwrap_or_default())))
+fn ended(call: &str, duration_ms: u64) -> String {
+    paint(DIM, format!("{} {duration_ms} ms", plain(call)))
 }
 
 /// The event's kind, by its name in the journal.

@@ -1,7 +1,7 @@
 //! What `toolgate watch` and `run --live` show: calls at work, what waits for an answer, to-do lists, what the model says,
 //! messages, processes, output and what happened last, as lines that fit the terminal.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use toolgate_contract::{Event, EventPayload, Message, counted};
 
 use super::screen::{cut, rows};
 use super::transcript::brief;
-use super::{BOLD, DIM, GREEN, RED, TaskProgress, YELLOW, checklist, elapsed, event_line, level, paint, plain};
+use super::{BOLD, DIM, GREEN, RED, TaskProgress, YELLOW, checklist, elapsed, event_line_of, level, paint, plain};
 
 /// How many events are remembered.
 const EVENTS: usize = 200;
@@ -26,6 +26,7 @@ const UNFINISHED: usize = 2_000;
 /// A call that hasn't ended.
 struct WatchedCall {
     run: String,
+    tool: String,
     title: String,
     since: Timestamp,
     is_waiting: bool,
@@ -65,12 +66,17 @@ impl WatchScreen {
         text.clone_into(&mut self.saying);
     }
 
-    /// Takes in what happened.
+    /// Takes in what happens.
     pub(crate) fn take(&mut self, event: &Event) {
         self.note(event);
+        self.take_earlier(event);
+    }
+
+    /// Takes in what happened before anybody looked: what it led to is shown, not that it happened.
+    pub(crate) fn take_earlier(&mut self, event: &Event) {
         self.progress.iter_mut().for_each(|progress| progress.take(event));
         match &event.payload {
-            EventPayload::RunEnded => self.calls.retain(|_, call| call.run != event.run),
+            EventPayload::RunEnded => self.forget_calls_of(&event.run),
             EventPayload::ModelSaid { text, .. } if !text.trim().is_empty() => text.trim().clone_into(&mut self.said),
             EventPayload::Display(message) => remember(&mut self.messages, message_line(message), MESSAGES),
             EventPayload::ProcessEnded { process, .. } => drop(self.processes.remove(process)),
@@ -81,15 +87,30 @@ impl WatchScreen {
         }
     }
 
+    /// From now on output is what comes.
+    pub(crate) fn clear_output(&mut self) {
+        self.output.clear();
+    }
+
+    /// The program of a run has died: none of its calls is at work.
+    pub(crate) fn forget_calls_of(&mut self, run: &str) {
+        self.calls.retain(|_, call| call.run != run);
+    }
+
+    /// The runs of which calls are at work.
+    pub(crate) fn runs_at_work(&self) -> BTreeSet<String> {
+        self.calls.values().map(|call| call.run.clone()).collect()
+    }
+
     fn take_call(&mut self, id: &str, event: &Event) {
         match &event.payload {
             EventPayload::CallStarted { tool, args, .. } => {
                 let command = args.get("command").and_then(Value::as_str).map(|line| plain(line).replace('\n', " "));
                 let title = format!("{} {}", paint(BOLD, plain(tool)), brief(args));
-                self.calls.insert(id.to_owned(), WatchedCall { command, ..WatchedCall::new(event, title) });
+                self.calls.insert(id.to_owned(), WatchedCall { command, ..WatchedCall::new(event, tool, title) });
             }
             EventPayload::ApprovalRequired { tool, .. } => {
-                let call = WatchedCall { is_waiting: true, ..WatchedCall::new(event, paint(BOLD, plain(tool))) };
+                let call = WatchedCall { is_waiting: true, ..WatchedCall::new(event, tool, paint(BOLD, plain(tool))) };
                 self.calls.insert(id.to_owned(), call);
             }
             EventPayload::QuestionAsked(_) => self.set_waiting(id, true),
@@ -127,12 +148,16 @@ impl WatchScreen {
         text.lines().for_each(|line| remember(&mut self.output, plain(line), OUTPUT));
     }
 
-    /// Remembers an event as a line, apart from those that say nothing to a person.
+    /// Remembers an event as a line, apart from those that say nothing to a person or have a place of their own.
     fn note(&mut self, event: &Event) {
-        if matches!(event.payload, EventPayload::TurnStarted | EventPayload::TurnEnded { .. }) {
+        use EventPayload::{ModelSaid, TurnEnded, TurnStarted};
+        if matches!(event.payload, TurnStarted | TurnEnded { .. } | ModelSaid { .. }) {
             return;
         }
-        remember(&mut self.events, event_line(event).replace('\n', " "), EVENTS);
+        let id = event.tool_call_id.as_deref().unwrap_or_default();
+        let name = self.calls.get(id).map_or(id, |call| call.tool.as_str());
+        let line = event_line_of(event, name).replace('\n', " ");
+        remember(&mut self.events, line, EVENTS);
     }
 
     /// Takes to-do lists from what a call gave back, and output that wasn't shown as it came.
@@ -201,9 +226,10 @@ impl WatchScreen {
 }
 
 impl WatchedCall {
-    fn new(event: &Event, title: String) -> Self {
+    fn new(event: &Event, tool: &str, title: String) -> Self {
         Self {
             run: event.run.clone(),
+            tool: tool.to_owned(),
             title,
             since: event.time,
             is_waiting: false,
@@ -315,7 +341,19 @@ mod tests {
         screen.take(&event("tool_call.completed", "a", ended));
         let lines = shown(&screen, &[], 80, 24);
         assert!(lines[0].contains("0 at work") && lines.contains(&"  built".to_owned()), "{lines:?}");
+        assert!(lines.iter().any(|line| line.ends_with("✓ shell 1 ms")), "{lines:?}");
         assert!(lines.contains(&"  ☐ test".to_owned()), "{lines:?}");
+    }
+
+    #[test]
+    fn what_was_at_work_before_is_shown_until_it_ends_or_its_program_dies() {
+        let mut screen = WatchScreen::default();
+        let started = json!({ "tool": "shell", "effects": [], "args": { "command": "make" } });
+        screen.take_earlier(&event("tool_call.started", "a", started));
+        assert_eq!(shown(&screen, &[], 80, 24)[1..4], ["At work", "  ● shell make  5 s", ""]);
+        assert!(screen.runs_at_work().contains("run_1"));
+        screen.forget_calls_of("run_1");
+        assert!(screen.runs_at_work().is_empty() && shown(&screen, &[], 80, 24)[0].contains("0 at work"));
     }
 
     #[test]

@@ -1,24 +1,27 @@
 // What happens, live: one stream for the whole page. It resumes where it was, and says when it can't.
-import { signal, batch } from "./core.js";
+import { signal, batch, computed } from "./core.js";
 import { get, loadSession, signedIn } from "./api.js";
 
 /** "connecting", "live" or "lost". */
 export const connection = signal("connecting");
 /** Grows whenever lists have to be loaded again. */
 export const generation = signal(0);
-/** Requests that wait for a person. */
-export const approvals = signal([]);
-export const questions = signal([]);
+/** Approval requests and questions that wait for a person, in the order in which they are shown. */
+export const waiting = signal([]);
+export const approvals = computed(() => waiting.value.filter((it) => it.request));
 /** How requests ended that were shown here: by call. */
 export const answered = signal({});
 /** Running calls by id: {run, call, tool, text, since, output}. */
 export const running = signal({});
 /** Counts of what happened, by kind of thing, so that views know when to load again. */
-export const ticks = signal({ runs: 0, changes: 0, processes: 0, queue: 0 });
+export const ticks = signal({ runs: 0, changes: 0, processes: 0, queue: 0, inbox: 0 });
 
 const listeners = new Set();
 const OUTPUT_KEPT = 16_000;
 const ANSWERS_KEPT = 100;
+
+/** What each request was about: by call. A request is gone from the queue before its answer is told. */
+const asked = new Map();
 
 /** Calls back for each batch of live items; returns how to stop. */
 export function listen(callback) {
@@ -52,14 +55,14 @@ function tick(...names) {
 
 export async function loadQueue() {
   try {
-    const [asked, open] = await Promise.all([get("/v1/approvals"), get("/v1/questions")]);
-    batch(() => {
-      // New ones are added below, so that what somebody reads stays where it is.
-      const known = new Map(approvals.value.map((it, index) => [it.id, index]));
-      const order = (a, b) => (known.get(a.id) ?? Infinity) - (known.get(b.id) ?? Infinity) || (a.asked < b.asked ? -1 : 1);
-      approvals.value = [...asked.approvals].sort(order);
-      questions.value = open.questions;
-    });
+    const [requests, open] = await Promise.all([get("/v1/approvals"), get("/v1/questions")]);
+    for (const { request, effects } of requests.approvals) asked.set(request.tool_call_id, { tool: request.tool, what: effects[0] ?? "" });
+    for (const { question } of open.questions) asked.set(question.tool_call_id, { tool: "ask", what: question.question });
+    for (const call of [...asked.keys()].slice(0, -ANSWERS_KEPT)) asked.delete(call);
+    // New ones are added below, so that what somebody reads stays where it is.
+    const place = new Map(waiting.value.map((it, index) => [it.id, index]));
+    const order = (a, b) => (place.get(a.id) ?? Infinity) - (place.get(b.id) ?? Infinity) || (a.asked < b.asked ? -1 : 1);
+    waiting.value = [...requests.approvals, ...open.questions].sort(order);
   } catch {
     // The connection's state says so already.
   }
@@ -85,7 +88,7 @@ function take(items) {
       case "approval_granted":
       case "approval_denied":
       case "question_answered":
-        ends[item.call] = { kind: item.kind, by: item.by, scope: item.scope, text: item.text, time: item.time };
+        ends[item.call] = { kind: item.kind, by: item.by, scope: item.scope, text: item.text, time: item.time, run: item.run, ...(asked.get(item.call) ?? { tool: known?.tool, what: known?.text }) };
         if (known) calls[item.call] = { ...known, waiting: false };
         break;
       case "tool_call.completed":
@@ -104,16 +107,20 @@ function take(items) {
       case "queue.removed":
         changed.add("queue");
         break;
+      case "inbox.changed":
+        changed.add("inbox");
+        break;
       case "processes.changed":
       case "process.ended":
         changed.add("processes");
         break;
       case "run.started":
       case "run.ended":
+      case "run.lost":
       case "agent.started":
       case "agent.ended":
         changed.add("runs");
-        if (item.kind === "run.ended") for (const [id, call] of Object.entries(calls)) if (call.run === item.run) delete calls[id];
+        if (item.kind === "run.ended" || item.kind === "run.lost") for (const [id, call] of Object.entries(calls)) if (call.run === item.run) delete calls[id];
         break;
     }
   }
@@ -142,7 +149,7 @@ function schedule(item) {
 async function loadRunning() {
   try {
     const { runs } = await get("/v1/runs?limit=30");
-    const open = runs.filter((run) => !run.ended);
+    const open = runs.filter((run) => run.at_work);
     const found = {};
     for (const run of open.slice(0, 12)) {
       const { rows } = await get(`/v1/runs/${encodeURIComponent(run.id)}/outline?filter=running&limit=50`);
@@ -167,7 +174,7 @@ export function connect() {
   source.addEventListener("live", (event) => schedule(JSON.parse(event.data)));
   source.addEventListener("reset", () => {
     generation.value += 1;
-    tick("runs", "changes", "processes", "queue");
+    tick("runs", "changes", "processes", "queue", "inbox");
     loadQueue();
     loadRunning();
   });

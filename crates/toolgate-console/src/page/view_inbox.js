@@ -1,5 +1,5 @@
 // The inbox: tasks for workers (`toolgate work`), and their answers.
-import { html, useEffect, useState } from "./core.js";
+import { html, useState } from "./core.js";
 import { get, post } from "./api.js";
 import { ticks } from "./live.js";
 import { Ago, Empty, Failure, Heading, Loading, note, noteError, RunLink, useLoaded, useNow } from "./parts.js";
@@ -8,12 +8,7 @@ import { shortId } from "./format.js";
 export function InboxView() {
   const now = useNow(5000);
   const [task, setTask] = useState("");
-  const [polled, setPolled] = useState(0);
-  useEffect(() => {
-    const timer = setInterval(() => setPolled((count) => count + 1), 3000);
-    return () => clearInterval(timer);
-  }, []);
-  const loaded = useLoaded(() => get("/v1/inbox?all=true&limit=200"), [ticks.value.runs, polled]);
+  const loaded = useLoaded(() => get("/v1/inbox?newest=true&limit=200"), [ticks.value.inbox]);
   const add = async (event) => {
     event.preventDefault();
     try {
@@ -25,7 +20,7 @@ export function InboxView() {
       noteError(error);
     }
   };
-  const list = [...(loaded.value?.tasks ?? [])].reverse();
+  const list = loaded.value?.tasks ?? [];
   return html`<${Heading} title="Inbox" note="Tasks for workers: toolgate work" />
     <form class="form" onSubmit=${add}><label for="task">A new task</label><textarea id="task" rows="3" value=${task} onInput=${(event) => setTask(event.target.value)}></textarea><p><button type="submit" class="primary" disabled=${!task.trim()}>Add</button></p></form>
     <${Failure} error=${loaded.error} again=${loaded.again} />

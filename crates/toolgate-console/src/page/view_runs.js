@@ -9,13 +9,14 @@ import { route, setQuery, to } from "./router.js";
 const PAGE = 60;
 
 function stateOf(run) {
-  if (!run.ended) return "running";
+  if (!run.ended) return run.at_work ? "running" : "lost";
   if (run.outcome && run.outcome.finish !== "answered") return "failed";
   return "ok";
 }
 
 export function RunRowLine({ run, now }) {
-  const took = run.started ? (run.ended ? Date.parse(run.ended) : now) - Date.parse(run.started) : null;
+  const until = run.ended ? Date.parse(run.ended) : run.at_work ? now : null;
+  const took = run.started && until ? until - Date.parse(run.started) : null;
   const tokens = Object.values(run.usage).reduce((sum, used) => sum + used.input + used.output, 0);
   return html`<a class="run-row" href=${to(["run", run.id])}>
     <${Status} is=${stateOf(run)} />
@@ -26,7 +27,8 @@ export function RunRowLine({ run, now }) {
       ${run.cost && html`<span class="cost">${run.cost}</span>`}
       ${!run.cost && tokens > 0 && html`<span>${grouped(tokens)} tokens</span>`}
       ${run.outcome && run.outcome.finish !== "answered" && html`<span class="bad">${run.outcome.finish.replaceAll("_", " ")}</span>`}
-      <span>${duration(took)}</span>
+      ${!run.ended && !run.at_work && html`<span class="muted">cut off</span>`}
+      ${took !== null && html`<span>${duration(took)}</span>`}
       <span class="muted"><${Ago} at=${run.started} now=${now} /></span>
       <code class="muted id">${shortId(run.id)}</code>
     </span>

@@ -26,7 +26,10 @@ pub(crate) struct TasksQuery {
     /// Those that are done or cancelled too.
     #[serde(default)]
     all: bool,
-    /// At most so many, oldest first; 100 if missing.
+    /// The newest first, and those that are done or cancelled too; otherwise the oldest first.
+    #[serde(default)]
+    newest: bool,
+    /// At most so many; 100 if missing.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<usize>,
@@ -71,13 +74,18 @@ pub(super) async fn add(
 pub(super) async fn list(
     State(state): State<Arc<ServerState>>,
     _owner: OwnerOnly,
-    StrictQuery(TasksQuery { all, limit }): StrictQuery<TasksQuery>,
+    StrictQuery(TasksQuery { all, newest, limit }): StrictQuery<TasksQuery>,
 ) -> Result<Json<Value>, Problem> {
     let limit = limit.unwrap_or(100);
     if !(1..=MAX_LIMIT).contains(&limit) {
         return Err(Problem::invalid(format!("`limit` is between 1 and {MAX_LIMIT}.")));
     }
-    run_blocking(move || Ok(Json(json!({ "tasks": state.workspace.stores.inbox()?.tasks(all, limit)? })))).await
+    run_blocking(move || {
+        let inbox = state.workspace.stores.inbox()?;
+        let tasks = if newest { inbox.newest_tasks(limit)? } else { inbox.tasks(all, limit)? };
+        Ok(Json(json!({ "tasks": tasks })))
+    })
+    .await
 }
 
 pub(super) async fn show(

@@ -100,6 +100,7 @@ pub(super) async fn show(
             text: query.q.as_deref().filter(|text| !text.is_empty()),
             closed: &closed,
             flat: query.flat,
+            is_open: state.workspace.state.is_run_open(&run),
         };
         let mut window = outline.window(&request);
         window.cost = state.workspace.gate.settings().model.cost_of(&outline.usage);
@@ -128,6 +129,7 @@ fn call_detail(state: &ServerState, run: &str, call: &str) -> Result<Value, Prob
         return Err(Problem::not_found("such call"));
     }
     let mut detail = json!({ "run": run, "tool_call_id": call, "events": [], "messages": [], "changes": [] });
+    detail["at_work"] = json!(state.workspace.state.is_run_open(run));
     let mut changes: Vec<Change> = Vec::new();
     for recorded in events {
         push(&mut detail, "events", summarize(&recorded.event, Some(recorded.seq)));

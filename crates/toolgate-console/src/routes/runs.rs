@@ -60,7 +60,7 @@ pub(super) async fn list(
         // A shared store knows runs of other workspaces, whose sessions may have the same names.
         let workspace = state.workspace.state.path().parent().map(|directory| directory.display().to_string());
         let runs = state.store.runs(&RunFilter { session, workspace, text, before, limit })?;
-        let runs: Vec<Value> = runs.iter().map(|run| state.with_cost(run)).collect();
+        let runs: Vec<Value> = runs.iter().map(|run| state.with_facts(run)).collect();
         Ok(Json(json!({ "runs": runs })))
     })
     .await
@@ -76,7 +76,7 @@ pub(super) async fn show(
         state.workspace.finish();
         catch_up(state.workspace.state.path(), &run, state.store.as_ref())?;
         let row = state.store.run(&run)?.ok_or_else(|| Problem::not_found("such run"))?;
-        Ok(Json(json!({ "run": state.with_cost(&row), "calls": state.store.calls(&run)? })))
+        Ok(Json(json!({ "run": state.with_facts(&row), "calls": state.store.calls(&run)? })))
     })
     .await
 }
@@ -95,10 +95,12 @@ pub(super) async fn show_tree(
 }
 
 impl ServerState {
-    /// A run with what it has cost so far; none where the prices of its models aren't known.
-    pub(super) fn with_cost(&self, run: &RunRow) -> Value {
+    /// A run with what it has cost so far, none where the prices of its models aren't known; and whether a program works in
+    /// it, or the one that did has died before the run ended.
+    pub(super) fn with_facts(&self, run: &RunRow) -> Value {
         let mut value = json!(run);
         value["cost"] = json!(self.workspace.gate.settings().model.cost_of(&run.usage));
+        value["at_work"] = json!(run.ended.is_none() && self.workspace.state.is_run_open(&run.id));
         value
     }
 
@@ -107,8 +109,16 @@ impl ServerState {
         self.workspace.finish();
         let state = self.workspace.state.path();
         for run in list_runs(state)? {
-            if self.store.run(&run)?.is_none_or(|row| row.ended.is_none()) {
-                catch_up(state, &run, self.store.as_ref())?;
+            if self.settled_runs.lock().contains(&run) {
+                continue;
+            }
+            match self.store.run(&run)? {
+                Some(row) if row.ended.is_some() => {
+                    self.settled_runs.lock().insert(run);
+                }
+                _ => {
+                    catch_up(state, &run, self.store.as_ref())?;
+                }
             }
         }
         Ok(())

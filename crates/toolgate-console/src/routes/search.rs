@@ -63,7 +63,7 @@ pub(super) async fn search(
                 })
             })
             .collect();
-        let runs: Vec<Value> = state.store.runs(&runs)?.iter().map(|run| state.with_cost(run)).collect();
+        let runs: Vec<Value> = state.store.runs(&runs)?.iter().map(|run| state.with_facts(run)).collect();
         Ok(Json(json!({ "runs": runs, "calls": calls })))
     })
     .await

@@ -70,6 +70,9 @@ fn a_task_goes_its_way(inbox: &dyn Inbox) {
 fn the_oldest_comes_first_and_nobody_takes_it_twice(inbox: &dyn Inbox) {
     add(inbox, "z, added first");
     add(inbox, "a, added second");
+    let names = |tasks: Vec<toolgate_journal::Task>| tasks.into_iter().map(|task| task.id).collect::<Vec<_>>();
+    assert_eq!(names(inbox.tasks(true, 1).unwrap()), ["z, added first"]);
+    assert_eq!(names(inbox.newest_tasks(1).unwrap()), ["a, added second"], "the limit leaves out the oldest");
     let [first, second, third] = ["a", "b", "c"].map(|token| take(inbox, &held(token)));
     assert_eq!((first.as_deref(), second.as_deref(), third), (Some("z, added first"), Some("a, added second"), None));
 }

@@ -176,3 +176,15 @@ fn a_pending_call_is_kept_whatever_its_id_looks_like() {
     assert_eq!(run.load_pending("call_1").unwrap().as_deref(), Some(b"newer".as_slice()));
     assert_eq!(run.load_pending("never").unwrap(), None);
 }
+
+#[test]
+fn a_run_is_open_as_long_as_somebody_records_in_it() {
+    let world = World::new();
+    let run = world.begin();
+    assert!(world.state.is_run_open(RUN) && world.state.is_run_open(RUN), "looking changes nothing");
+    let other = world.reopen();
+    drop(run);
+    assert!(world.state.is_run_open(RUN), "another program has it");
+    drop(other);
+    assert!(!world.state.is_run_open(RUN));
+}

@@ -46,6 +46,10 @@ impl Inbox for TroubledInbox {
     fn tasks(&self, all: bool, limit: usize) -> Result<Vec<Task>, JournalError> {
         self.call(|inbox| inbox.tasks(all, limit))
     }
+    fn newest_tasks(&self, limit: usize) -> Result<Vec<Task>, JournalError> {
+        self.call(|inbox| inbox.newest_tasks(limit))
+    }
+
     fn task(&self, id: &str) -> Result<Option<Task>, JournalError> {
         self.call(|inbox| inbox.task(id))
     }
