@@ -131,13 +131,14 @@ impl ConfigPaths {
         Ok(trust::is_trusted(&self.trusted(), trusted_as, &text))
     }
 
-    /// The files that exist, with the name that messages use and their text. What they say isn't looked at.
-    pub fn texts(&self, workspace: &Path) -> Result<Vec<(String, String)>, ConfigFileError> {
-        let own = [&self.managed, &self.user].map(|file| (file.display().to_string(), file.clone()));
-        let files = own.into_iter().chain([(WORKSPACE_FILE.to_owned(), workspace.join(WORKSPACE_FILE))]);
+    /// The files that exist, with their layer, the name that messages use and their text. What they say isn't looked at.
+    pub fn texts(&self, workspace: &Path) -> Result<Vec<(Layer, String, String)>, ConfigFileError> {
+        let own = [(Layer::Managed, &self.managed), (Layer::User, &self.user)];
+        let own = own.map(|(layer, file)| (layer, file.display().to_string(), file.clone()));
+        let workspace = (Layer::Workspace, WORKSPACE_FILE.to_owned(), workspace.join(WORKSPACE_FILE));
         let mut texts = Vec::new();
-        for (source, file) in files {
-            texts.extend(read_optional(&file)?.map(|text| (source, text)));
+        for (layer, source, file) in own.into_iter().chain([workspace]) {
+            texts.extend(read_optional(&file)?.map(|text| (layer, source, text)));
         }
         Ok(texts)
     }

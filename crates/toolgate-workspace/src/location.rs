@@ -55,7 +55,7 @@ impl WorkspaceLocation {
     }
 
     /// The configuration files that exist: how messages call each, and its text.
-    pub fn config_files(&self) -> Result<Vec<(String, String)>, WorkspaceError> {
+    pub fn config_files(&self) -> Result<Vec<(Layer, String, String)>, WorkspaceError> {
         Ok(self.config.texts(&self.directory)?)
     }
 

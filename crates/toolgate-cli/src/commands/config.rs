@@ -151,7 +151,7 @@ fn check(invocation: &Invocation) -> Result<Exit> {
 
 fn check_all(invocation: &Invocation) -> Result<CheckedFiles> {
     let (mut files, mut faults) = (Vec::new(), Vec::new());
-    for (source, text) in invocation.location.config_files()? {
+    for (_, source, text) in invocation.location.config_files()? {
         faults.extend(all_faults(&text, &source));
         files.push(source);
     }

@@ -8,6 +8,7 @@ const FIRST = 400;
 export function Diff({ diff, label = "Diff" }) {
   const [shown, setShown] = useState(FIRST);
   if (!diff) return null;
+  if (!diff.note && !diff.lines.length) return null;
   if (diff.note) return html`<p class="muted">${diff.note}</p>`;
   const lines = diff.lines.filter((line) => line.kind !== "file" || !/^(---|\+\+\+|index) /.test(line.text)).slice(0, shown);
   const more = diff.lines.length - Math.max(lines.length, Math.min(shown, diff.lines.length));
@@ -30,7 +31,7 @@ export function Diff({ diff, label = "Diff" }) {
 }
 
 export const DiffCounts = ({ diff }) =>
-  diff && diff.lines
+  diff?.additions || diff?.deletions
     ? html`<span class="counts"><span class="plus">+${diff.additions}</span> <span class="minus">−${diff.deletions}</span></span>`
     : null;
 

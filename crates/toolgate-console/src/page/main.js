@@ -1,7 +1,7 @@
 // The page: navigation, the state of the connection, and the view that the address names.
 import { html, render, useEffect, useRef, useState, effect } from "./core.js";
 import { loadSession, remove, signedIn, signInFromAddress } from "./api.js";
-import { approvals, connect, connection, disconnect, loadQueue, questions, running } from "./live.js";
+import { connect, connection, disconnect, loadQueue, running, waiting } from "./live.js";
 import { note, noteError, notes } from "./parts.js";
 import { go, route, to } from "./router.js";
 import { tables, useKeys } from "./keys.js";
@@ -48,27 +48,36 @@ function useTheme() {
 
 function useNotices() {
   const [isOn, setOn] = useState(localStorage.getItem("toolgate.notices") === "on" && globalThis.Notification?.permission === "granted");
+  const set = (wanted) => {
+    localStorage.setItem("toolgate.notices", wanted ? "on" : "off");
+    setOn(wanted);
+  };
   const toggle = async () => {
-    if (isOn) {
-      localStorage.setItem("toolgate.notices", "off");
-      setOn(false);
-      return;
-    }
-    if (!("Notification" in globalThis)) return note("This browser shows no notices.");
-    const granted = (await Notification.requestPermission()) === "granted";
-    localStorage.setItem("toolgate.notices", granted ? "on" : "off");
-    setOn(granted);
+    if (isOn) return set(false);
+    const isGranted = "Notification" in globalThis && (await Notification.requestPermission()) === "granted";
+    const isShown = isGranted && notify("Notices are on.");
+    if (!isShown) note("This browser doesn't let this page show notices.");
+    return set(isShown);
   };
   return [isOn, toggle];
+}
+
+/** Shows a notice, and says whether the browser can: on phones some have the name, but not for pages. */
+function notify(body) {
+  try {
+    return Boolean(new Notification("Toolgate", { body, tag: "toolgate" }));
+  } catch {
+    return false;
+  }
 }
 
 // A notice says that something waits, never what.
 let noticed = 0;
 effect(() => {
-  const waits = approvals.value.length + questions.value.length;
+  const waits = waiting.value.length;
   document.title = waits ? `(${waits}) Toolgate` : "Toolgate";
   if (waits > noticed && document.hidden && localStorage.getItem("toolgate.notices") === "on" && globalThis.Notification?.permission === "granted") {
-    new Notification("Toolgate", { body: "Something waits for your answer.", tag: "toolgate" });
+    notify("Something waits for your answer.");
   }
   noticed = waits;
 });
@@ -78,10 +87,12 @@ function Help({ close }) {
   useEffect(() => {
     const dialog = sheet.current;
     dialog.showModal();
+    // From its beginning, not from the button below everything.
+    dialog.querySelector("h2").focus();
     return () => dialog.close();
   }, []);
   return html`<dialog id="help" ref=${sheet} aria-labelledby="help-title" onClose=${close} onClick=${(event) => event.target.id === "help" && close()}>
-    <h2 id="help-title">Keys</h2>
+    <h2 id="help-title" tabindex="-1">Keys</h2>
     ${tables.value.map((table) => html`<section key=${table.title}><h3>${table.title}</h3><dl class="keys">${table.keys.map((entry) => html`<div key=${entry.key}><dt><kbd>${entry.key === " " ? "space" : entry.key}</kbd></dt><dd>${entry.does}</dd></div>`)}</dl></section>`)}
     <section><h3>Lists</h3><dl class="keys"><div><dt><kbd>j</kbd> <kbd>k</kbd></dt><dd>down, up</dd></div><div><dt><kbd>Enter</kbd></dt><dd>open</dd></div><div><dt><kbd>←</kbd> <kbd>→</kbd></dt><dd>close, open a branch</dd></div></dl></section>
     <p><button type="button" onClick=${close}>Close</button></p>
@@ -94,8 +105,8 @@ function Connection() {
 }
 
 function Navigation({ current, isOpen, close }) {
-  const waits = approvals.value.length + questions.value.length;
-  const counts = { approvals: waits, now: Object.keys(running.value).length };
+  const waits = waiting.value.length;
+  const counts = { approvals: waits, now: Object.values(running.value).filter((call) => !call.waiting).length };
   return html`<nav class=${isOpen ? "open" : ""} aria-label="Views"><ul>
     ${VIEWS.map(({ name, title }) => html`<li key=${name}><a href=${to([name])} aria-current=${current === name ? "page" : undefined} onClick=${close}>${title}${counts[name] > 0 && html` <span class="count ${name === "approvals" ? "hot" : ""}">${counts[name]}</span>`}</a></li>`)}
   </ul></nav>`;

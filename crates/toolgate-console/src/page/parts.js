@@ -53,6 +53,7 @@ const STATUS = {
   ok: ["✓", "done"],
   failed: ["✕", "failed"],
   denied: ["⊘", "refused"],
+  lost: ["◌", "cut off: its program died"],
 };
 
 export function Status({ is }) {
@@ -71,12 +72,15 @@ export const Risk = ({ risk }) => (risk ? html`<span class="badge risk-${risk}">
 export const When = ({ at }) => (at ? html`<time datetime=${at} title=${new Date(at).toLocaleString()}>${time(at)}</time>` : null);
 export const Ago = ({ at, now }) => (at ? html`<time datetime=${at} title=${new Date(at).toLocaleString()}>${ago(at, now)}</time>` : null);
 
+/** Words in which code is between backticks. */
+export const Words = ({ text }) => String(text ?? "").split("`").map((part, index, parts) => (index % 2 && index < parts.length - 1 ? html`<code key=${index}>${part}</code>` : index % 2 ? `\`${part}` : part));
+
 export const Empty = ({ children }) => html`<p class="empty">${children}</p>`;
 
 export function Failure({ error, again }) {
   if (!error) return null;
   return html`<div class="failure" role="alert">
-    <strong>${error.message}</strong> <span>${error.hint}</span>
+    <strong><${Words} text=${error.message} /></strong> <span><${Words} text=${error.hint} /></span>
     ${again && html`<button type="button" class="small" onClick=${again}>Try again</button>`}
   </div>`;
 }
@@ -138,15 +142,15 @@ export function Confirmed({ label, question, act, kind = "" }) {
 }
 
 /** Text of a command's output, that stays at its end while it grows unless somebody scrolled up. */
-export function Output({ text, label = "Output" }) {
+export function Output({ text, label = "Output", isFollowed = true }) {
   const box = useRef(null);
-  const follows = useRef(true);
+  const follows = useRef(isFollowed);
   useEffect(() => {
     if (box.current && follows.current) box.current.scrollTop = box.current.scrollHeight;
   }, [text]);
   const scrolled = () => {
     const it = box.current;
-    follows.current = it.scrollTop + it.clientHeight >= it.scrollHeight - 24;
+    follows.current = isFollowed && it.scrollTop + it.clientHeight >= it.scrollHeight - 24;
   };
   return html`<pre class="output" ref=${box} onScroll=${scrolled} tabindex="0" role="region" aria-label=${label}>${text}</pre>`;
 }

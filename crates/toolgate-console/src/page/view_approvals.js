@@ -2,13 +2,27 @@
 // acts only when its row hasn't moved for half a second, never by Enter alone, and names the hash of what was shown.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./core.js";
 import { post, segment } from "./api.js";
-import { answered, approvals, loadQueue, questions } from "./live.js";
+import { answered, approvals, listen, loadQueue, waiting } from "./live.js";
 import { Diff, DiffCounts } from "./diff.js";
-import { Ago, CallLink, Empty, Heading, Json, note, noteError, Risk, RunLink, useNow } from "./parts.js";
-import { scopeWords, shortId } from "./format.js";
+import { Ago, CallLink, Empty, Heading, Json, note, noteError, Risk, RunLink, useNow, Words } from "./parts.js";
+import { scopeWords } from "./format.js";
 import { useKeys } from "./keys.js";
 
 const STILL_MS = 500;
+
+const ANSWER_WORDS = { approval_granted: "approved", approval_denied: "denied", question_answered: "answered" };
+
+/** The calls whose requests were answered on this page. */
+const answeredHere = new Set();
+
+// Whoever looks at a request that is answered elsewhere is told who did it, whatever view is open.
+listen((items) => {
+  for (const item of items) {
+    if (!ANSWER_WORDS[item.kind] || answeredHere.delete(item.call)) continue;
+    const { by, tool, what } = answered.value[item.call] ?? item;
+    note([by, ANSWER_WORDS[item.kind], tool, what].filter(Boolean).join(" "));
+  }
+});
 
 /** Since when an element is where it is. Any movement on the screen starts the time again. */
 function useStillness(ref) {
@@ -33,6 +47,12 @@ function useStillness(ref) {
   return /** @type {const} */ ([isStill, () => performance.now() - place.current.since >= STILL_MS]);
 }
 
+/** Whether all of an element can be seen. */
+function isInView(element) {
+  const [place, view] = [element?.getBoundingClientRect(), document.getElementById("main").getBoundingClientRect()];
+  return Boolean(place) && place.top >= view.top - 1 && place.bottom <= view.bottom + 1;
+}
+
 function What({ request, diff, effects }) {
   const { command, content, replace, find, ...rest } = request.args ?? {};
   return html`
@@ -54,9 +74,11 @@ export function ApprovalCard({ ask, isCurrent, onFocus }) {
   const send = async (body) => {
     if (isBusy || (body.answer === "approve" && !isStillNow())) return;
     setBusy(true);
+    answeredHere.add(request.tool_call_id);
     try {
       await post(`/v1/approvals/${segment(ask.id)}`, { ...body, hash: ask.hash });
     } catch (error) {
+      answeredHere.delete(request.tool_call_id);
       if (error.status === 404 || error.code === "already_answered") {
         const end = answered.value[request.tool_call_id];
         note(end ? `${end.by} answered first.` : "It was answered elsewhere, or is withdrawn.");
@@ -91,7 +113,7 @@ export function ApprovalCard({ ask, isCurrent, onFocus }) {
       <h2 id=${`ask-${ask.id}`}><span class="tool">${request.tool}</span> <${Risk} risk=${request.risk} /> <${DiffCounts} diff=${ask.diff} /></h2>
       <span class="muted"><${CallLink} run=${ask.run} call=${request.tool_call_id}>call<//> in <${RunLink} run=${ask.run}>${ask.session}<//> · <${Ago} at=${ask.asked} now=${now} />${ask.expires && html` · until ${new Date(ask.expires).toLocaleTimeString()}`}</span>
     </header>
-    <p class="reason">${request.reason}</p>
+    <p class="reason"><${Words} text=${request.reason} /></p>
     ${request.justification && html`<p class="said"><span class="muted">It says:</span> ${request.justification}</p>`}
     <${What} request=${request} diff=${ask.diff} effects=${ask.effects} />
     <div class="answers" role="group" aria-label="Approve">
@@ -100,7 +122,7 @@ export function ApprovalCard({ ask, isCurrent, onFocus }) {
           <button type="button" class="approve" disabled=${!isStill || isBusy} onKeyDown=${(event) => event.key === "Enter" && event.preventDefault()} onClick=${approve(option.scope)} aria-describedby=${`grants-${ask.id}-${option.scope}`}>
             Approve: ${scopeWords[option.scope].toLowerCase()} <kbd>${index + 1}</kbd>
           </button>
-          <span class="grants" id=${`grants-${ask.id}-${option.scope}`}>${option.grants}</span>
+          <span class="grants" id=${`grants-${ask.id}-${option.scope}`}><${Words} text=${option.grants} /></span>
         </div>`,
       )}
     </div>
@@ -127,10 +149,12 @@ export function QuestionCard({ ask }) {
   const { question } = ask;
   const send = async (words) => {
     setBusy(true);
+    answeredHere.add(question.tool_call_id);
     try {
       await post(`/v1/questions/${segment(ask.id)}`, { answer: words });
       note("Answered.");
     } catch (error) {
+      answeredHere.delete(question.tool_call_id);
       if (error.status === 404 || error.code === "already_answered") note("It was answered elsewhere, or is withdrawn.");
       else noteError(error);
     }
@@ -154,26 +178,35 @@ export function QuestionCard({ ask }) {
   </article>`;
 }
 
+const cardOf = (id) => document.querySelector(`[data-ask="${CSS.escape(id ?? "")}"]`);
+
 /** Everything that waits, with keys to walk through it and to answer. */
 export function WaitingCards() {
-  const [current, setCurrent] = useState(0);
+  const [current, setCurrent] = useState(undefined);
   const list = approvals.value;
-  const at = Math.min(current, Math.max(0, list.length - 1));
-  const move = (step) => {
-    const next = Math.max(0, Math.min(list.length - 1, at + step));
-    setCurrent(next);
-    document.querySelector(`[data-ask="${CSS.escape(list[next]?.id ?? "")}"]`)?.scrollIntoView({ block: "nearest" });
+  // It is named by its id: another one that takes its place isn't the one that was read.
+  const id = list.some((ask) => ask.id === current) ? current : list[0]?.id;
+  useEffect(() => setCurrent(id), [id]);
+  const show = (wanted) => {
+    setCurrent(wanted);
+    cardOf(wanted)?.scrollIntoView({ block: "nearest" });
   };
+  const move = (step) => show(list[Math.max(0, Math.min(list.length - 1, list.findIndex((ask) => ask.id === id) + step))]?.id);
   const answer = (detail) => dispatchEvent(new CustomEvent("toolgate-answer", { detail }));
+  // A key approves only what can be seen: the first press brings it into view.
+  const approve = (number) => {
+    const answers = cardOf(id)?.querySelector('[aria-label="Approve"]');
+    if (isInView(answers)) answer({ kind: "approve", number });
+    else answers?.scrollIntoView({ block: "nearest" });
+  };
   useKeys("Approvals", [
     { key: "n", does: "next request", run: () => move(1) },
     { key: "p", does: "previous request", run: () => move(-1) },
-    ...[1, 2, 3, 4].map((number) => ({ key: String(number), does: `approve, with choice ${number} of what it offers`, run: (event) => !event.repeat && answer({ kind: "approve", number }) })),
+    ...[1, 2, 3, 4].map((number) => ({ key: String(number), does: `approve, with choice ${number} of what it offers`, run: (event) => !event.repeat && approve(number) })),
     { key: "d", does: "deny, with a reason", run: () => answer({ kind: "deny" }) },
   ]);
   return html`<div class="cards" aria-live="polite">
-    ${questions.value.map((ask) => html`<${QuestionCard} key=${ask.id} ask=${ask} />`)}
-    ${list.map((ask, index) => html`<${ApprovalCard} key=${ask.id} ask=${ask} isCurrent=${index === at} onFocus=${() => setCurrent(index)} />`)}
+    ${waiting.value.map((ask) => (ask.request ? html`<${ApprovalCard} key=${ask.id} ask=${ask} isCurrent=${ask.id === id} onFocus=${() => setCurrent(ask.id)} />` : html`<${QuestionCard} key=${ask.id} ask=${ask} />`))}
   </div>`;
 }
 
@@ -181,14 +214,13 @@ export function WaitingCards() {
 function Answers() {
   const ends = Object.entries(answered.value).slice(-8).reverse();
   if (!ends.length) return null;
-  const words = { approval_granted: "approved", approval_denied: "denied", question_answered: "answered" };
   return html`<section aria-labelledby="answers-title"><h2 id="answers-title" class="section">Answered just now</h2>
-    <ul class="plain">${ends.map(([call, end]) => html`<li key=${call}><strong>${end.by}</strong> ${words[end.kind]} ${end.scope && html`<span class="badge">${scopeWords[end.scope]}</span>`} <code>${shortId(call)}</code> ${end.text && html`<span class="muted">“${end.text}”</span>`}</li>`)}</ul>
+    <ul class="plain">${ends.map(([call, end]) => html`<li key=${call}><strong>${end.by}</strong> ${ANSWER_WORDS[end.kind]} <${CallLink} run=${end.run} call=${call}><span class="tool">${end.tool || "call"}</span><//> <span class="call-text">${end.what}</span> ${end.scope && html`<span class="badge">${scopeWords[end.scope]}</span>`} ${end.text && html`<span class="muted">“${end.text}”</span>`}</li>`)}</ul>
   </section>`;
 }
 
 export function ApprovalsView() {
-  const count = approvals.value.length + questions.value.length;
+  const count = waiting.value.length;
   return html`<${Heading} title="Waiting for you" note=${count ? `${count}` : ""} />
     ${count === 0 && html`<${Empty}>Nothing waits for you. New requests appear here by themselves.<//>`}
     <${WaitingCards} />

@@ -1,8 +1,8 @@
 // A call: what was asked for, why it was decided so, what it did, what held while it ran, and how to undo it.
-import { html, useEffect, useState } from "./core.js";
+import { html, useEffect, useRef, useState } from "./core.js";
 import { get, post, segment, withQuery } from "./api.js";
 import { answered, approvals, listen, running } from "./live.js";
-import { Confirmed, Decision, Failure, Json, Loading, note, Output, Risk, RunLink, Status, useLoaded, When } from "./parts.js";
+import { Confirmed, Decision, Failure, Json, Loading, note, Output, Risk, RunLink, Status, useLoaded, When, Words } from "./parts.js";
 import { bytes, duration, scopeWords, shortId } from "./format.js";
 import { Changes } from "./diff.js";
 import { Why } from "./why.js";
@@ -11,6 +11,7 @@ import { useKeys } from "./keys.js";
 import { to } from "./router.js";
 
 function statusOf(detail) {
+  if (!detail.reply && !detail.at_work) return "lost";
   if (!detail.reply) return detail.asked && !detail.answered ? "waiting" : "running";
   if (detail.reply.ok) return "ok";
   return detail.answered?.answer === "denied" || detail.verdict?.decision === "deny" ? "denied" : "failed";
@@ -33,9 +34,28 @@ function Enforced({ enforced }) {
   return html`<section><h3>What was enforced</h3><ul class="enforced">${entries.map(([name, level]) => html`<li key=${name} class=${level}><span aria-hidden="true">${mark[level]}</span> ${name.replaceAll("_", " ")} <span class="muted">${level.replaceAll("_", " ")}</span></li>`)}</ul></section>`;
 }
 
+/** How much of an artifact is shown at a time, in bytes. */
+const ARTIFACT_PART = 65_536;
+
+function Artifact({ run, artifact }) {
+  const [shown, setShown] = useState({ text: "", bytes: 0 });
+  const decoder = useRef(new TextDecoder());
+  const address = withQuery(`/v1/artifacts/${segment(artifact.id)}`, { run });
+  const isText = /^text\/|json/.test(artifact.mime);
+  const more = async () => {
+    const response = await fetch(address, { headers: { Range: `bytes=${shown.bytes}-${shown.bytes + ARTIFACT_PART - 1}` } }).catch(() => null);
+    if (!response?.ok) return note("The artifact can't be read.", "error");
+    const part = await response.arrayBuffer();
+    return setShown({ text: shown.text + decoder.current.decode(part, { stream: true }), bytes: shown.bytes + part.byteLength });
+  };
+  const isWhole = shown.bytes >= artifact.bytes;
+  return html`<li><a href=${address} download=${artifact.id}>${artifact.field ?? artifact.id}</a> <span class="muted">${artifact.mime} · ${bytes(artifact.bytes)}</span> ${isText && !isWhole && html`<button type="button" class="small" onClick=${more}>${shown.bytes ? "Show more" : "Show"}</button>`}
+    ${shown.text && html`<${Output} text=${shown.text} label=${`Artifact ${artifact.field ?? artifact.id}`} isFollowed=${false} />`}</li>`;
+}
+
 function Refs({ run, refs }) {
   if (!refs?.length) return null;
-  return html`<section><h3>Artifacts</h3><ul class="plain">${refs.map((it) => html`<li key=${it.id}><a href=${withQuery(`/v1/artifacts/${segment(it.id)}`, { run })} download=${it.id}>${it.field ?? it.id}</a> <span class="muted">${it.mime} · ${bytes(it.bytes)}</span></li>`)}</ul></section>`;
+  return html`<section><h3>Artifacts</h3><ul class="plain">${refs.map((it) => html`<${Artifact} key=${it.id} run=${run} artifact=${it} />`)}</ul></section>`;
 }
 
 export function CallDetail({ run, call, close }) {
@@ -67,7 +87,7 @@ export function CallDetail({ run, call, close }) {
     ${ask && html`<${ApprovalCard} ask=${ask} isCurrent onFocus=${() => {}} />`}
     ${end?.by && html`<p class="answer-line">${(end.answer ?? end.kind).replace("approval_", "").replaceAll("_", " ")} by <strong>${end.by}</strong> ${end.scope && html`<span class="badge">${scopeWords[end.scope]}</span>`} ${(end.reason ?? end.text) && html`<span>“${end.reason ?? end.text}”</span>`}</p>`}
     ${detail.justification && html`<p class="said"><span class="muted">It says:</span> ${detail.justification}</p>`}
-    ${reply?.error && html`<div class="failure"><strong>${reply.error.code}</strong> ${reply.error.message} ${reply.error.hint && html`<span class="muted">${reply.error.hint}</span>`}</div>`}
+    ${reply?.error && html`<div class="failure"><strong>${reply.error.code}</strong> <${Words} text=${reply.error.message} /> ${reply.error.hint && html`<span class="muted"><${Words} text=${reply.error.hint} /></span>`}</div>`}
     ${detail.changes.length > 0 && html`<section><h3>Changes <${Confirmed} label="Undo this call" question="Undo what this call changed?" act=${undo} kind="danger" /></h3><${Changes} changes=${detail.changes} /></section>`}
     ${detail.quarantined?.length > 0 && html`<section><h3>Quarantined</h3><ul class="plain">${detail.quarantined.map((it) => html`<li key=${it.path}><span class="path">${it.path}</span> <span class="muted">${it.reason}</span></li>`)}</ul><p><a href=${to(["quarantine"])}>Look at it</a></p></section>`}
     ${live && html`<section><h3>Output as it comes ${!reply && html`<${Confirmed} label="Cancel" question="Cancel the call?" act=${cancel} kind="danger" />`}</h3><${Output} text=${live.output} /></section>`}

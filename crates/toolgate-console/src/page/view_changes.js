@@ -33,7 +33,7 @@ export function ChangesView() {
     ${list.map(
       (entry, index) => html`<article class="card change" key=${`${entry.call}${index}`}>
         <header>
-          <h2><${CallLink} run=${entry.run} call=${entry.call}>${shortId(entry.call)}<//> <span class="muted">${counted(entry.count, "path")} · <${When} at=${entry.time} />${entry.turn ? ` · turn ${entry.turn}` : ""}</span></h2>
+          <h2><${CallLink} run=${entry.run} call=${entry.call}><span class="tool">${entry.tool ?? shortId(entry.call)}</span><//> <span class="call-text">${entry.text}</span> <span class="muted facts">${counted(entry.count, "path")} · <${When} at=${entry.time} />${entry.turn ? ` · turn ${entry.turn}` : ""}</span></h2>
           <${Confirmed} label="Undo" question="Undo this call?" act=${undo({ call: entry.call }, "The call is")} kind="danger" />
         </header>
         <${Changes} changes=${entry.changes} open=${index < 3} />

@@ -1,7 +1,7 @@
 // Which guarantees hold on this machine, and how to fix those that don't.
 import { html } from "./core.js";
 import { get } from "./api.js";
-import { Failure, Heading, useLoaded } from "./parts.js";
+import { Failure, Heading, useLoaded, Words } from "./parts.js";
 
 export function DoctorView() {
   const loaded = useLoaded(() => get("/v1/doctor"), []);
@@ -10,6 +10,6 @@ export function DoctorView() {
     <${Failure} error=${loaded.error} again=${loaded.again} />
     ${!loaded.value && !loaded.error && html`<p class="empty" aria-live="polite">Checking; a command is confined to see what holds…</p>`}
     <ul class="checks">${loaded.value?.checks.map((check, index) => html`<li key=${index} class=${check.state} style=${{ paddingLeft: check.name.startsWith(" ") ? "28px" : undefined }}>
-      <span class="mark" role="img" aria-label=${mark[check.state]?.[1]}>${mark[check.state]?.[0]}</span><strong>${check.name.trim()}</strong> <span>${check.found}</span>
-      ${check.remedy && html`<div class="remedy">${check.remedy}</div>`}</li>`)}</ul>`;
+      <span class="mark" role="img" aria-label=${mark[check.state]?.[1]}>${mark[check.state]?.[0]}</span><strong>${check.name.trim()}</strong> <span><${Words} text=${check.found} /></span>
+      ${check.remedy && html`<div class="remedy"><${Words} text=${check.remedy} /></div>`}</li>`)}</ul>`;
 }

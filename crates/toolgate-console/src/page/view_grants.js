@@ -2,7 +2,7 @@
 import { html } from "./core.js";
 import { get, remove, segment } from "./api.js";
 import { ticks } from "./live.js";
-import { Confirmed, Empty, Failure, Heading, Loading, note, RunLink, useLoaded, When } from "./parts.js";
+import { Confirmed, Empty, Failure, Heading, Loading, note, RunLink, useLoaded, When, Words } from "./parts.js";
 import { scopeWords, shortId } from "./format.js";
 
 export function GrantsView() {
@@ -18,7 +18,7 @@ export function GrantsView() {
     ${!loaded.value && !loaded.error && html`<${Loading} />`}
     ${loaded.value && list.length === 0 && html`<${Empty}>Nothing is granted beyond single calls.<//>`}
     ${list.map((grant) => html`<article class="card grant" key=${grant.id}>
-      <header><h2><span class="badge">${scopeWords[grant.scope]}</span> <span class="call-text">${grant.what}</span></h2><${Confirmed} label="Revoke" question="Revoke it?" act=${revoke(grant)} kind="danger" /></header>
-      <p class="muted">${grant.reach} · by <strong>${grant.by}</strong> <${When} at=${grant.since} />${grant.until && html` · until <${When} at=${grant.until} />`} · <${RunLink} run=${grant.run}>${shortId(grant.run)}<//></p>
+      <header><h2><span class="badge">${scopeWords[grant.scope]}</span> <span class="call-text"><${Words} text=${grant.what} /></span></h2><${Confirmed} label="Revoke" question="Revoke it?" act=${revoke(grant)} kind="danger" /></header>
+      <p class="muted"><${Words} text=${grant.reach} /> · by <strong>${grant.by}</strong> <${When} at=${grant.since} />${grant.until && html` · until <${When} at=${grant.until} />`} · <${RunLink} run=${grant.run}>${shortId(grant.run)}<//></p>
     </article>`)}`;
 }

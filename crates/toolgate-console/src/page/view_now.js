@@ -1,7 +1,7 @@
 // Now: what waits for the person, what is at work with its output as it comes, and the last runs.
 import { html } from "./core.js";
 import { get } from "./api.js";
-import { approvals, questions, running, ticks } from "./live.js";
+import { running, ticks, waiting } from "./live.js";
 import { CallLink, Empty, Failure, Heading, Output, RunLink, Status, useLoaded, useNow } from "./parts.js";
 import { duration, shortId } from "./format.js";
 import { WaitingCards } from "./view_approvals.js";
@@ -11,7 +11,7 @@ import { to } from "./router.js";
 function RunningCall({ call, now }) {
   return html`<article class="card running" aria-label=${`Running: ${call.tool}`}>
     <header>
-      <h3><${Status} is=${call.waiting ? "waiting" : "running"} /> <${CallLink} run=${call.run} call=${call.call}><span class="tool">${call.tool || "call"}</span><//> <span class="call-text">${call.text}</span></h3>
+      <h3><${Status} is="running" /> <${CallLink} run=${call.run} call=${call.call}><span class="tool">${call.tool || "call"}</span><//> <span class="call-text">${call.text}</span></h3>
       <span class="muted">${duration(now - new Date(call.since).getTime())} · <${RunLink} run=${call.run}>${shortId(call.run)}<//></span>
     </header>
     ${call.output && html`<${Output} text=${call.output} label=${`Output of ${call.tool}`} />`}
@@ -20,8 +20,8 @@ function RunningCall({ call, now }) {
 
 export function NowView() {
   const now = useNow();
-  const calls = Object.values(running.value);
-  const waits = approvals.value.length + questions.value.length;
+  const calls = Object.values(running.value).filter((call) => !call.waiting);
+  const waits = waiting.value.length;
   const runs = useLoaded(() => get("/v1/runs?limit=8"), [ticks.value.runs]);
   return html`<${Heading} title="Now" />
     ${waits > 0 && html`<section aria-labelledby="waits"><h2 id="waits" class="section">Waits for you <span class="count">${waits}</span></h2><${WaitingCards} /></section>`}

@@ -1,7 +1,7 @@
 // Policy: the rules in force by layer and origin, how a command or a call would be judged, and what a draft would change.
 import { html, useMemo, useState } from "./core.js";
 import { get, post } from "./api.js";
-import { CallLink, Decision, Empty, Failure, Heading, Loading, useLoaded, When } from "./parts.js";
+import { CallLink, Decision, Empty, Failure, Heading, Loading, useLoaded, When, Words } from "./parts.js";
 import { counted } from "./format.js";
 import { CommandParts, Why } from "./why.js";
 import { route, setQuery } from "./router.js";
@@ -17,7 +17,7 @@ function Rules({ policy }) {
       const own = rules.filter((rule) => rule.layer === layer);
       if (!own.length) return null;
       return html`<section key=${layer}><h2 class="section">${layer} <span class="count">${own.length}</span></h2>
-        <ul class="rules">${own.map((rule, index) => html`<li key=${index}><${Decision} decision=${rule.decision} /> <code>${rule.rule}</code> <span class="muted">${rule.reason}</span> <span class="layer">${rule.source}</span></li>`)}</ul></section>`;
+        <ul class="rules">${own.map((rule, index) => html`<li key=${index}><${Decision} decision=${rule.decision} /> <code>${rule.rule}</code> <span class="muted"><${Words} text=${rule.reason} /></span> <span class="layer">${rule.source}</span></li>`)}</ul></section>`;
     })}
     ${rules.length === 0 && html`<${Empty}>No rule contains that.<//>`}`;
 }
@@ -55,12 +55,17 @@ function Try() {
 }
 
 function Replay({ policy }) {
-  const own = policy.files.find((file) => !file.source.endsWith("toolgate.toml"))?.text;
-  const [draft, setDraft] = useState(own ?? 'preset = "read-only"\n');
+  const fileOf = (wanted) => policy.files.find((file) => file.layer === wanted)?.text ?? 'preset = "read-only"\n';
   const [layer, setLayer] = useState("user");
+  const [draft, setDraft] = useState(fileOf("user"));
   const [result, setResult] = useState(null);
   const [error, setError] = useState(null);
   const [isBusy, setBusy] = useState(false);
+  const choose = (event) => {
+    // What was written stays; a draft that nobody has touched is that layer's own file.
+    if (draft === fileOf(layer)) setDraft(fileOf(event.target.value));
+    setLayer(event.target.value);
+  };
   const replay = async (event) => {
     event.preventDefault();
     setBusy(true);
@@ -75,13 +80,13 @@ function Replay({ policy }) {
   return html`<form class="form" onSubmit=${replay}>
       <label for="draft">Draft of a configuration file. It is judged against past runs; nothing is written.</label>
       <textarea id="draft" class="mono" rows="10" spellcheck="false" value=${draft} onInput=${(event) => setDraft(event.target.value)}></textarea>
-      <p class="toolbar"><label class="inline">In place of <select value=${layer} onChange=${(event) => setLayer(event.target.value)}><option value="user">the user's file</option><option value="workspace">the workspace's file</option></select></label>
+      <p class="toolbar"><label class="inline">In place of <select value=${layer} onChange=${choose}><option value="user">the user's file</option><option value="workspace">the workspace's file</option></select></label>
       <button type="submit" class="primary" disabled=${isBusy}>${isBusy ? "Judging…" : "Replay past runs"}</button></p>
     </form>
     <${Failure} error=${error} />
     ${result && html`<section aria-live="polite"><p><strong>${counted(result.differing, "call")}</strong> of ${counted(result.judged, "call")} in ${counted(result.runs, "run")} would be decided otherwise.${result.unjudged > 0 ? ` ${counted(result.unjudged, "call")} can't be judged any more.` : ""}</p>
       ${result.warnings.map((warning, index) => html`<p key=${index} class="warn">${warning}</p>`)}
-      <ul class="rules differences">${result.differences.map((it, index) => html`<li key=${index}><${Decision} decision=${it.was.decision} /> → <${Decision} decision=${it.now.decision} /> <${CallLink} run=${it.run} call=${it.call}><span class="tool">${it.tool}</span><//> <span class="call-text">${it.what}</span> <span class="muted"><${When} at=${it.time} /> · ${it.reason}</span></li>`)}</ul></section>`}`;
+      <ul class="rules differences">${result.differences.map((it, index) => html`<li key=${index}><${Decision} verdict=${it.was} /> → <${Decision} verdict=${it.now} /> <${CallLink} run=${it.run} call=${it.call}><span class="tool">${it.tool}</span><//> <span class="call-text">${it.what}</span> <span class="muted"><${When} at=${it.time} /> · <${Words} text=${it.reason} /></span></li>`)}</ul></section>`}`;
 }
 
 export function PolicyView() {

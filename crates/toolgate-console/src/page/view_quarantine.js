@@ -2,8 +2,9 @@
 import { html } from "./core.js";
 import { get, post } from "./api.js";
 import { ticks } from "./live.js";
-import { Confirmed, Empty, Failure, Heading, Loading, note, Output, useLoaded } from "./parts.js";
+import { Confirmed, Empty, Failure, Heading, Loading, note, Output, useLoaded, Words } from "./parts.js";
 import { shortId } from "./format.js";
+import { to } from "./router.js";
 
 export function QuarantineView() {
   const loaded = useLoaded(() => get("/v1/quarantine"), [ticks.value.runs, ticks.value.changes]);
@@ -19,10 +20,10 @@ export function QuarantineView() {
     ${loaded.value && list.length === 0 && html`<${Empty}>Nothing is quarantined.<//>`}
     ${list.map(
       (it) => html`<article class="card quarantined" key=${`${it.call} ${it.path}`}>
-        <header><h2><span class="path">${it.path}</span> <code class="muted">${shortId(it.call)}</code></h2>
+        <header><h2><span class="path">${it.path}</span> <a class="facts" href=${to(["search"], { q: it.call })}>by ${shortId(it.call)}</a></h2>
           <span><${Confirmed} label="Release" question="Write it to the workspace?" act=${release(it, false)} /> <${Confirmed} label="Replace" question="Replace the file that is there?" act=${release(it, true)} kind="danger" /></span>
         </header>
-        <p class="reason">${it.reason}</p>
+        <p class="reason"><${Words} text=${it.reason} /></p>
         ${it.content === null ? html`<p class="muted">${it.mode === null ? "The command removed it." : "There is no content to show."}</p>` : html`<${Output} text=${it.content} label=${`Content of ${it.path}`} />`}
       </article>`,
     )}`;

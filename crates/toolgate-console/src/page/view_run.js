@@ -4,7 +4,7 @@ import { html, useEffect, useMemo, useState } from "./core.js";
 import { get, post, segment, withQuery } from "./api.js";
 import { listen } from "./live.js";
 import { Confirmed, Decision, Failure, Heading, note, Status, useLoaded } from "./parts.js";
-import { counted, duration, grouped, shortId } from "./format.js";
+import { counted, duration, grouped, shortId, time } from "./format.js";
 import { go, route, setQuery, to } from "./router.js";
 import { Windowed } from "./windowed.js";
 import { CallDetail } from "./view_call.js";
@@ -111,10 +111,11 @@ export function RunView({ run }) {
         ${FILTERS.map((name) => html`<button type="button" key=${name} class="chip" aria-pressed=${filter === name ? "true" : "false"} disabled=${!counts?.[name] && filter !== name} onClick=${() => setQuery({ filter: filter === name ? "" : name })}>${name} <span class="count">${grouped(counts?.[name] ?? 0)}</span></button>`)}
       </div>
       <input type="search" class="filter" placeholder="Search in this run" aria-label="Search in this run" value=${text} onInput=${(event) => setText(event.target.value)} />
-      <span class="muted">${counts ? counted(counts.calls, "call") : ""}<${Spent} facts=${facts} />${facts?.ended === false ? " · at work" : ""}</span>
+      <span class="muted">${counts ? counted(counts.calls, "call") : ""}<${Spent} facts=${facts} />${facts?.ended === false ? (facts.at_work ? " · at work" : " · cut off: its program died") : ""}</span>
     </div>
     <${Failure} error=${head.error} />
-    <div class="split ${call ? "has-detail" : ""}">
+    ${isFlat && facts?.from && html`<p class="axis" aria-hidden="true"><span>${time(facts.from)}</span><span>${duration(new Date(facts.to).getTime() - new Date(facts.from).getTime())} in all</span><span>${time(facts.to)}</span></p>`}
+    <div class="split ${isFlat ? "timeline" : ""} ${call ? "has-detail" : ""}">
       <${Windowed}
         load=${list}
         version=${version}
@@ -122,6 +123,7 @@ export function RunView({ run }) {
         rowHeight=${30}
         label=${isFlat ? "Calls in order" : "Agents, turns and calls"}
         selected=${selected}
+        isShown=${(row) => row.id === call}
         onSelect=${setSelected}
         onOpen=${open}
         onLoaded=${setFacts}

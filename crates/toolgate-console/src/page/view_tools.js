@@ -1,7 +1,7 @@
 // The tools that calls may use, with their arguments and permissions.
 import { html, useState } from "./core.js";
 import { get } from "./api.js";
-import { Empty, Failure, Heading, Loading, Risk, useLoaded } from "./parts.js";
+import { Empty, Failure, Heading, Loading, Risk, useLoaded, Words } from "./parts.js";
 
 export function ToolsView() {
   const [text, setText] = useState("");
@@ -15,9 +15,9 @@ export function ToolsView() {
     ${list.map((tool) => {
       const schema = tool.args_schema ?? tool.parameters ?? tool.input_schema ?? tool.schema ?? {};
       const needed = new Set(schema.required ?? []);
-      return html`<details class="card tool-card" key=${tool.name}><summary><span class="tool">${tool.name}</span> <${Risk} risk=${tool.risk} /> <span class="muted">${(tool.description ?? "").split("\n")[0]}</span></summary>
-        <p class="pre">${tool.description}</p>
-        <dl class="fields">${Object.entries(schema.properties ?? {}).map(([name, field]) => html`<div class="field" key=${name}><dt>${name}${needed.has(name) ? " *" : ""}</dt><dd>${field.description ?? field.type ?? ""}</dd></div>`)}</dl>
+      return html`<details class="card tool-card" key=${tool.name}><summary><span class="tool">${tool.name}</span> <${Risk} risk=${tool.risk} /> <span class="muted"><${Words} text=${(tool.description ?? "").split("\n")[0]} /></span></summary>
+        <p class="pre"><${Words} text=${tool.description} /></p>
+        <dl class="fields">${Object.entries(schema.properties ?? {}).map(([name, field]) => html`<div class="field" key=${name}><dt>${name}${needed.has(name) ? " *" : ""}</dt><dd><${Words} text=${field.description ?? [field.type ?? []].flat().join(" or ")} /></dd></div>`)}</dl>
         ${tool.required_permissions?.length > 0 && html`<p class="muted">needs ${tool.required_permissions.join(", ")}</p>`}
       </details>`;
     })}`;

@@ -1,6 +1,6 @@
 // Why a call was decided as it was: the finding that decided, what else asks, and what lost, as a tree.
 import { html } from "./core.js";
-import { Decision } from "./parts.js";
+import { Decision, Words } from "./parts.js";
 
 /** An effect in words, where the server hasn't worded it. */
 export function effectWords(effect) {
@@ -14,7 +14,7 @@ function FindingNode({ label, finding, isMain }) {
   return html`<li class=${isMain ? "main" : ""}>
     <div class="why-line"><span class="muted">${label}</span> <${Decision} decision=${finding.decision} /> <code>${finding.rule}</code> <span class="layer">${finding.layer}</span></div>
     ${finding.effect && html`<div class="why-about">on ${effectWords(finding.effect)}</div>`}
-    <div class="why-reason">${finding.reason}</div>
+    <div class="why-reason"><${Words} text=${finding.reason} /></div>
   </li>`;
 }
 
@@ -24,7 +24,7 @@ export function Why({ verdict, effects }) {
   if (!verdict) return html`<p class="muted">The call was rejected before it was judged.</p>`;
   const asks = (verdict.asks ?? []).filter((ask) => !same(ask, verdict.decided_by));
   return html`<div class="why">
-    <p class="why-head"><${Decision} verdict=${verdict} /> ${verdict.confined && html`<span class="muted">runs only in a sandbox</span>`} ${verdict.only_reads && html`<span class="muted">reads only: nothing can be changed</span>`}</p>
+    <p class="why-head"><${Decision} verdict=${verdict} /> ${verdict.confined && verdict.decision !== "deny" && html`<span class="muted">runs only in a sandbox</span>`} ${verdict.only_reads && verdict.decision !== "deny" && html`<span class="muted">reads only: nothing can be changed</span>`}</p>
     <ul class="tree">
       ${effects?.length > 0 && html`<li><span class="muted">touches</span><ul>${effects.map((effect, index) => html`<li key=${index} class="effect">${effect}</li>`)}</ul></li>`}
       <${FindingNode} label="decided by" finding=${verdict.decided_by} isMain />

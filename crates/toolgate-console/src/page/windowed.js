@@ -6,9 +6,9 @@ const PAGE = 200;
 
 /**
  * load(offset, limit) gives {total, rows}. `version` changes when what is loaded may have changed; `reset` when it is
- * another list. `row(data, index, isSelected)` draws one.
+ * another list. `row(data, index, isSelected)` draws one; `isShown(data)` says which is open beside the list.
  */
-export function Windowed({ load, version, reset, rowHeight, row, label, selected, onSelect, onOpen, onLoaded, follow }) {
+export function Windowed({ load, version, reset, rowHeight, row, label, selected, isShown, onSelect, onOpen, onLoaded, follow }) {
   const box = useRef(null);
   const pages = useRef(new Map());
   const loading = useRef(new Set());
@@ -116,7 +116,7 @@ export function Windowed({ load, version, reset, rowHeight, row, label, selected
         role="row"
         aria-rowindex=${index + 1}
         aria-selected=${index === selected ? "true" : "false"}
-        class="wrow ${index === selected ? "selected" : ""}"
+        class="wrow ${index === selected ? "selected" : ""} ${data && isShown(data) ? "shown" : ""}"
         style=${{ top: `${index * rowHeight}px`, height: `${rowHeight}px` }}
         onClick=${() => {
           if (!data) return;

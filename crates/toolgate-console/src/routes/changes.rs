@@ -1,5 +1,6 @@
 //! What calls changed, so that it can be undone.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Json;
@@ -12,6 +13,7 @@ use toolgate_journal::{list_runs, read_events};
 
 use super::outline::changes_with_diffs;
 use super::{StrictQuery, run_blocking};
+use crate::event_summary::call_text;
 use crate::http_session::Caller;
 use crate::problem::Problem;
 use crate::server_state::ServerState;
@@ -58,21 +60,27 @@ pub(super) async fn list(
     .await
 }
 
-/// The changes of a run, oldest first. A run whose journal is only just being made has none.
+/// The changes of a run, oldest first, each with the tool that made it and what the call is about. A run whose journal is only just being made has none.
 fn of_run(state: &ServerState, run: &str, query: &ChangesQuery) -> Result<Vec<Value>, Problem> {
     let events = match read_events(&state.workspace.state.run_dir(run)?) {
         Err(toolgate_journal::JournalError::NoSuchRun { .. }) => return Ok(Vec::new()),
         other => other?,
     };
-    let mut found = Vec::new();
+    let (mut found, mut about) = (Vec::new(), HashMap::new());
     for recorded in events {
         let event = recorded.map_err(|error| ToolError::io("The record can't be read", &error))?.event;
         if query.call.is_some() && query.call != event.tool_call_id {
             continue;
         }
+        if let (EventPayload::CallStarted { tool, args, .. }, Some(call)) = (&event.payload, &event.tool_call_id) {
+            about.insert(call.clone(), (tool.clone(), call_text(args)));
+        }
         if let EventPayload::FilesChanging { changes, .. } = event.payload {
             let mut entry =
                 json!({ "run": run, "call": event.tool_call_id, "time": event.time, "count": changes.len() });
+            if let Some((tool, text)) = event.tool_call_id.as_ref().and_then(|call| about.get(call)) {
+                (entry["tool"], entry["text"]) = (json!(tool), json!(text));
+            }
             entry["turn"] = json!(event.turn);
             entry["agent"] = json!(event.trace_id);
             match query.all {

@@ -81,7 +81,9 @@ pub(super) async fn show(State(state): State<Arc<ServerState>>, _owner: OwnerOnl
         let files = state.console.as_ref().and_then(|console| console.location.config_files().ok()).unwrap_or_default();
         let files: Vec<Value> = files
             .iter()
-            .map(|(source, text)| json!({ "source": source, "text": state.workspace.gate.redactor().text(text) }))
+            .map(|(layer, source, text)| {
+                json!({ "layer": layer, "source": source, "text": state.workspace.gate.redactor().text(text) })
+            })
             .collect();
         let preset = policy.preset().to_string();
         Ok(Json(json!({ "preset": preset, "unattended": policy.is_unattended(), "rules": rules, "files": files })))

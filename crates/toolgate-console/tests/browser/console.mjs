@@ -1,16 +1,14 @@
 // The console in a real browser, against a real server: `node console.mjs PROGRAM`.
-import { createServer } from "node:http";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { ATTACKS } from "./attacks.mjs";
+import { FOLLOWING } from "./following.mjs";
 import { VIEWS } from "./views.mjs";
-import { World, check, denyByKey, until } from "./world.mjs";
+import { World, card, check, denyByKey, until } from "./world.mjs";
 
 const [program] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const EVIL = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>\u202e"'\`\${alert(1)}`;
-
-const card = (page, text) => page.locator(".card.approval", { hasText: text });
 
 async function approves_with_the_diff_that_was_shown(world) {
   const page = await world.page();
@@ -147,7 +145,7 @@ async function types_into_a_terminal_and_stops_it(world) {
   await page.keyboard.press("Control+]");
   await page.getByRole("button", { name: "Kill" }).click();
   await page.getByRole("button", { name: "Yes" }).click();
-  await page.getByText("No process of this server runs.").waitFor();
+  await page.getByText("No process runs in this workspace.").waitFor();
   await page.context().close();
 }
 
@@ -188,94 +186,6 @@ async function signs_out_and_expires(world) {
   await other.context().close();
 }
 
-async function attacks_on_sign_in(world) {
-  const link = world.link();
-  const page = await world.page();
-  const [cookie] = await page.context().cookies();
-  check(cookie.httpOnly && cookie.sameSite === "Strict" && cookie.name.endsWith(`-${world.port}`), JSON.stringify(cookie));
-  check(!page.url().includes("once"), "the link stayed in the address");
-  await page.context().close();
-  const stranger = await (await world.browser.newContext()).newPage();
-  await stranger.goto(link);
-  await stranger.getByRole("heading", { name: "Now", exact: true }).waitFor();
-  for (const used of [link, `${world.url}/#once=tgt_${"0".repeat(64)}`]) {
-    const late = await (await world.browser.newContext()).newPage();
-    await late.goto(used);
-    await late.getByText(/was used already/).waitFor();
-    await late.context().close();
-  }
-  await stranger.context().close();
-}
-
-/** Every route that changes something, as the document of the API lists them. */
-async function attacks_from_other_pages(world) {
-  const page = await world.page();
-  const document = (await world.api("GET", "/openapi.json")).json;
-  const [cookie] = await page.context().cookies();
-  const send = (method, path, headers) => fetch(world.url + path, { method, headers: { Cookie: `${cookie.name}=${cookie.value}`, "Content-Type": "application/json", ...headers }, body: method === "POST" ? "{}" : undefined });
-  let tried = 0;
-  for (const [path, methods] of Object.entries(document.paths)) {
-    for (const method of Object.keys(methods).filter((name) => name !== "get").map((name) => name.toUpperCase())) {
-      const target = path.replace("{id}", "x").replace("{call}", "y");
-      for (const headers of [{}, { "X-Toolgate-Console": "1" }, { Origin: world.url }, { Origin: "http://evil.example", "X-Toolgate-Console": "1" }, { Origin: "null", "X-Toolgate-Console": "1" }]) {
-        const { status } = await send(method, target, headers);
-        check(status === 403, `${method} ${path} with ${JSON.stringify(headers)} answered ${status}`);
-        tried += 1;
-      }
-    }
-  }
-  check(tried >= 80, `only ${tried} were tried`);
-  check((await send("GET", "/v1/runs", { Origin: "http://evil.example" })).status === 403, "another origin read");
-  // `fetch` doesn't let a program name another host, so this goes by hand.
-  const { request } = await import("node:http");
-  const rebound = await new Promise((done) => request(`${world.url}/v1/runs`, { headers: { Host: `evil.example:${world.port}`, Cookie: `${cookie.name}=${cookie.value}` } }, (answer) => done(answer.statusCode)).end());
-  check(rebound === 421, `a rebound name was served: ${rebound}`);
-
-  // A page of another origin, in the very browser that is signed in.
-  const evil = createServer((_, answer) => {
-    answer.setHeader("Content-Type", "text/html");
-    answer.end(`<iframe src="${world.url}/"></iframe><form id=f method=post enctype="text/plain" action="${world.url}/v1/undo"><input name='{"a' value='"}'></form>`);
-  });
-  await new Promise((done) => evil.listen(0, "127.0.0.1", done));
-  const other = await page.context().newPage();
-  await other.goto(`http://localhost:${evil.address().port}/`);
-  const read = await other.evaluate((url) => fetch(`${url}/v1/runs`, { credentials: "include" }).then(() => "read", () => "refused"), world.url);
-  check(read === "refused", "another origin read through the browser");
-  const framed = await until("the frame is there", () => other.frames().find((frame) => frame !== other.mainFrame()));
-  await other.waitForTimeout(500);
-  check(!(await framed.content().catch(() => "")).includes("app"), "the page let itself be framed");
-  await other.evaluate(() => document.getElementById("f").submit());
-  await other.waitForURL(`${world.url}/v1/undo`);
-  await until("the form of another page is refused", async () => (await other.content().catch(() => "")).includes("cross_origin"));
-  evil.close();
-  await page.context().close();
-}
-
-async function nothing_that_models_and_files_say_runs(world) {
-  const name = "evil <img src=x onerror=document.title='owned'>.txt";
-  world.write(name, `${EVIL}\nsecond\n`);
-  const agent = await world.session("evil");
-  await agent.call(EVIL, { path: EVIL });
-  await agent.call("read", { path: name });
-  await agent.call("shell", { command: `printf '%s' '<script>document.title="owned"</script>'; printf '\\033]0;owned\\007' # ${EVIL.replaceAll("'", "")}` });
-  await agent.call("write", { path: "made <b>.html", content: EVIL });
-  await agent.call("display", { content: EVIL, title: EVIL, level: "warning" });
-  agent.call("edit", { path: name, find: "second", replace: EVIL });
-  agent.call("ask", { question: EVIL, choices: [{ label: EVIL.slice(0, 60), description: EVIL }] });
-  await world.api("POST", "/v1/inbox", { task: EVIL });
-  const page = await world.page();
-  const rows = (await world.api("GET", `/v1/runs/${agent.run}/outline?limit=100`)).json.rows;
-  const places = ["#/now", "#/approvals", "#/runs", `#/run/${agent.run}`, `#/changes?run=${agent.run}`, "#/quarantine", "#/inbox", "#/tools", `#/search?q=${encodeURIComponent("<img")}`, `#/${encodeURIComponent(EVIL)}`, ...rows.map((row) => `#/run/${agent.run}/call/${encodeURIComponent(row.id)}`)];
-  for (const place of places) {
-    await page.goto(`${world.url}/${place}`);
-    await page.waitForTimeout(250);
-    check(!(await page.title()).includes("owned"), `a script ran at ${place}`);
-    check((await page.locator("#app img, #app script").count()) === 0, `markup was made at ${place}`);
-  }
-  await page.context().close();
-  await world.api("DELETE", "/v1/sessions/evil");
-}
-
 async function is_accessible(world) {
   const agent = await world.session("accessible");
   await agent.call("shell", { command: "ls" });
@@ -304,7 +214,7 @@ async function is_accessible(world) {
 const TESTS = [
   approves_with_the_diff_that_was_shown, a_request_that_moves_cannot_be_approved, denies_with_words_and_two_browsers_agree, answers_a_question,
   follows_a_command_live_and_undoes_a_call, releases_from_quarantine, tries_and_replays_a_policy, types_into_a_terminal_and_stops_it,
-  ...VIEWS, attacks_on_sign_in, attacks_from_other_pages, nothing_that_models_and_files_say_runs, is_accessible, comes_back_after_a_cut_and_a_restart, signs_out_and_expires,
+  ...VIEWS, ...FOLLOWING, ...ATTACKS, is_accessible, comes_back_after_a_cut_and_a_restart, signs_out_and_expires,
 ];
 
 const chosen = TESTS.filter((it) => it.name.includes(process.argv[3] ?? ""));

@@ -4,6 +4,36 @@ import { join } from "node:path";
 import { World, until } from "./world.mjs";
 
 const [program, directory] = process.argv.slice(2);
+
+/** What isn't a view: the help sheet, the menus, a denial, running output, a lost connection, and nobody signed in. */
+async function states(page, name) {
+  const shot = (what) => page.screenshot({ path: join(directory, `${what}-${name}.png`) });
+  await page.goto(`${world.url}/#/now`);
+  await page.getByRole("button", { name: /^Deny…/ }).first().click();
+  await page.waitForTimeout(700);
+  await shot("deny");
+  await page.getByRole("button", { name: "Back" }).click();
+  await page.locator(".card.running .output").first().scrollIntoViewIfNeeded();
+  await page.waitForTimeout(600);
+  await shot("running");
+  await page.locator("h1").click();
+  await page.keyboard.press("?");
+  await page.waitForTimeout(300);
+  await shot("help");
+  await page.keyboard.press("Escape");
+  if (await page.getByRole("button", { name: "Menu" }).isVisible()) {
+    await page.getByRole("button", { name: "Menu" }).click();
+    await shot("menu");
+    await page.getByRole("link", { name: "Now" }).first().click();
+  }
+  await page.locator(".who summary").click();
+  await shot("who");
+  await page.locator(".who summary").click();
+  await page.evaluate(() => fetch("/v1/console/session", { method: "DELETE", headers: { "X-Toolgate-Console": "1" } }));
+  await page.reload();
+  await page.getByText("Nobody is signed in").waitFor();
+  await shot("signin");
+}
 const world = new World(program);
 mkdirSync(directory, { recursive: true });
 try {
@@ -53,6 +83,8 @@ tokens = { input = 55100, output = 240 }
     processes: `#/processes/${terminal?.id ?? ""}`, policy: "#/policy", try: "#/policy?tab=try", replay: "#/policy?tab=replay",
     grants: "#/grants", tools: "#/tools", inbox: "#/inbox", doctor: "#/doctor", search: "#/search?q=main.rs",
   };
+  const denied = calls.find((row) => row.status === "denied");
+  views.denied = `#/run/${agent.run}/call/${denied.id}`;
   for (const [name, options] of [
     ["dark", { colorScheme: "dark" }],
     ["light", { colorScheme: "light" }],
@@ -75,6 +107,8 @@ tokens = { input = 55100, output = 240 }
       const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth + 1);
       if (wide) console.log(`${view} (${name}) is wider than the screen`);
     }
+    agent.call("shell", { command: "for i in $(seq 1 60); do echo building part $i; sleep 0.2; done" });
+    await states(page, name);
     await page.context().close();
   }
   console.log(world.faults.length ? `faults:\n${[...new Set(world.faults)].join("\n")}` : "no faults");

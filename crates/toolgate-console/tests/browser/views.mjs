@@ -1,18 +1,9 @@
-// What each view shows and does, in a real browser: why, scopes, grants, turns, inbox, doctor, search, keys, cost, other
-// programs, TLS, an installed app, notices, and a connection that is cut.
-import { execFileSync, spawn } from "node:child_process";
+// What each view shows and does, in a real browser: why, scopes, grants, turns, artifacts, doctor, search, keys, cost, TLS, an
+// installed app, and notices.
+import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { connect, createServer } from "node:net";
 import { join } from "node:path";
-import { World, check, denyByKey, until } from "./world.mjs";
-
-const card = (page, text) => page.locator(".card.approval", { hasText: text });
-
-/** The scripted model's turns, in the workspace. */
-function script(world, name, text) {
-  world.write(name, text);
-  return `scripted:${join(world.workspace, name)}`;
-}
+import { World, card, check, denyByKey, script, until } from "./world.mjs";
 
 async function shows_why_and_what_each_scope_grants(world) {
   const page = await world.page();
@@ -31,7 +22,7 @@ async function shows_why_and_what_each_scope_grants(world) {
   const ask = card(page, "notes.md");
   await ask.waitFor();
   const shown = await ask.locator(".grants").allInnerTexts();
-  const offered = (await world.api("GET", "/v1/approvals")).json.approvals[0].request.scopes.map((scope) => scope.grants);
+  const offered = (await world.api("GET", "/v1/approvals")).json.approvals[0].request.scopes.map((scope) => scope.grants.replaceAll("`", ""));
   check(JSON.stringify(shown) === JSON.stringify(offered) && shown.length >= 3, `shown: ${shown}`);
   const session = ask.getByRole("button", { name: /Approve: this session/ });
   await until("it is still", () => session.isEnabled());
@@ -92,39 +83,6 @@ text = "Done with both."
   await page.getByRole("button", { name: "Undo the run" }).click();
   await page.getByRole("button", { name: "Yes" }).click();
   await until("the first file is gone", () => !world.files().includes("first.txt"));
-  await page.context().close();
-}
-
-async function follows_what_other_programs_do(world) {
-  const page = await world.page();
-  const command = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo far-$i; sleep 0.25; done; [ -e /nowhere ]";
-  const other = spawn(world.program, ["-w", world.workspace, "call", "shell", JSON.stringify({ command })], { env: world.environment, stdio: "ignore" });
-  const ended = new Promise((done) => other.once("exit", done));
-  const running = page.locator(".card.running", { hasText: "far-$i" });
-  await running.locator(".output", { hasText: "far-3" }).waitFor();
-  check(other.exitCode === null, "the output came at the end only");
-  await running.getByRole("link", { name: "shell" }).click();
-  await page.locator(".detail .output", { hasText: "far-8" }).waitFor();
-  check(other.exitCode === null, "the call's page didn't follow");
-  await ended;
-  await page.locator(".detail").getByText("far-12").first().waitFor();
-  await page.context().close();
-}
-
-async function adds_a_task_and_follows_it(world) {
-  const page = await world.page();
-  await page.goto(`${world.url}/#/inbox`);
-  await page.getByLabel("A new task").fill("Count the notes");
-  await page.getByRole("button", { name: "Add" }).click();
-  const task = page.locator(".card", { hasText: "Count the notes" });
-  await task.getByText("waiting").waitFor();
-  const model = script(world, "worker.toml", '[[turns]]\ncalls = [{ tool = "read", args = { path = "notes.md" } }]\n[[turns]]\ntext = "There are three."\n');
-  const worker = spawn(world.program, ["-w", world.workspace, "work", "--once", "--model", model], { env: world.environment, stdio: "ignore" });
-  const ended = new Promise((done) => worker.once("exit", done));
-  await task.getByText("There are three.").waitFor();
-  await ended;
-  await task.getByRole("link", { name: /run_/ }).click();
-  await page.locator(".wrow", { hasText: "notes.md" }).waitFor();
   await page.context().close();
 }
 
@@ -189,6 +147,27 @@ async function everything_is_reached_by_keys(world) {
   await page.context().close();
 }
 
+async function shows_an_artifact_part_by_part(world) {
+  const agent = await world.session("artifact");
+  const reply = await agent.call("shell", { command: "seq 1 30000" });
+  const [artifact] = reply.artifacts.refs;
+  check(artifact.bytes > 100_000, JSON.stringify(reply.artifacts));
+  const page = await world.page();
+  await page.goto(`${world.url}/#/run/${agent.run}`);
+  await page.locator(".wrow", { hasText: "seq 1 30000" }).click();
+  const detail = page.locator(".detail");
+  await detail.getByRole("button", { name: "Show", exact: true }).click();
+  const shown = detail.getByRole("region", { name: /Artifact/ });
+  await until("its beginning is shown", async () => (await shown.textContent()).startsWith("1\n2\n3\n"));
+  for (let part = 0; part < 3 && (await detail.getByRole("button", { name: "Show more" }).count()); part++) {
+    const before = (await shown.textContent()).length;
+    await detail.getByRole("button", { name: "Show more" }).click();
+    await until("there is more", async () => (await shown.textContent()).length > before);
+  }
+  check((await shown.textContent()).endsWith("\n30000\n"), "the end is missing");
+  await page.context().close();
+}
+
 async function checks_the_machine(world) {
   const page = await world.page();
   await page.goto(`${world.url}/#/doctor`);
@@ -232,67 +211,10 @@ async function can_be_installed_and_notices_say_nothing(world) {
   await page.evaluate(() => (globalThis.isHidden = true));
   const agent = await world.session("notices");
   agent.call("edit", { path: "notes.md", find: "one", replace: "secret-word" });
-  const notices = await until("a notice is shown", async () => (await page.evaluate(() => globalThis.noticed)).length && page.evaluate(() => globalThis.noticed));
+  const notices = await until("a notice is shown", async () => (await page.evaluate(() => globalThis.noticed)).filter((it) => it.includes("waits")).length && page.evaluate(() => globalThis.noticed));
   check(!/secret-word|notes|edit/.test(notices.join()), `a notice says ${notices}`);
   await world.api("DELETE", "/v1/sessions/notices");
   await context.close();
-}
-
-/** A proxy that can be cut, as a network between the browser and the server. */
-class Cable {
-  async open(port) {
-    this.sockets = new Set();
-    this.requests = "";
-    this.isCut = false;
-    this.server = createServer((near) => {
-      if (this.isCut) return near.destroy();
-      const far = connect(port, "127.0.0.1");
-      for (const [one, other] of [[near, far], [far, near]]) {
-        this.sockets.add(one);
-        one.on("data", (bytes) => {
-          if (one === near) this.requests += bytes;
-          other.write(bytes);
-        });
-        one.on("close", () => other.destroy());
-        one.on("error", () => other.destroy());
-      }
-      return undefined;
-    });
-    await new Promise((done) => this.server.listen(this.port ?? 0, "127.0.0.1", done));
-    this.port = this.server.address().port;
-    return this.port;
-  }
-
-  cut() {
-    this.isCut = true;
-    this.requests = "";
-    for (const socket of this.sockets) socket.destroy();
-  }
-}
-
-async function resumes_where_the_connection_was_cut(world) {
-  const cable = new Cable();
-  const port = await cable.open(world.port);
-  await world.stop();
-  await world.start("--allow-host", `127.0.0.1:${port}`, "--allow-origin", `http://127.0.0.1:${port}`);
-  const agent = await world.session("cut");
-  const page = await world.page({}, (link) => link.replace(`:${world.port}/`, `:${port}/`));
-  await page.goto(`http://127.0.0.1:${port}/#/run/${agent.run}`);
-  await agent.call("read", { path: "notes.md" });
-  await page.getByText("1 call", { exact: false }).first().waitFor();
-  cable.cut();
-  await page.locator(".connection.lost").waitFor();
-  await page.locator(".banner", { hasText: "The connection is lost" }).waitFor();
-  for (let index = 0; index < 20; index++) await agent.call("list", {});
-  cable.isCut = false;
-  await page.locator(".connection.live").waitFor({ timeout: 20_000 });
-  await page.getByText("21 calls").first().waitFor();
-  check(/last-event-id: \S+-\d+/i.test(cable.requests), "the stream didn't go on where it was");
-  check(!(await page.locator(".banner").count()), "the banner is still there");
-  await page.context().close();
-  cable.server.close();
-  await world.stop();
-  await world.start();
 }
 
 async function works_over_tls(outer) {
@@ -351,7 +273,7 @@ async function a_very_long_run_is_windowed(world) {
 }
 
 export const VIEWS = [
-  shows_why_and_what_each_scope_grants, undoes_a_turn_and_a_run_of_an_agent_and_shows_what_it_cost, follows_what_other_programs_do, adds_a_task_and_follows_it,
-  finds_runs_calls_paths_and_commands, everything_is_reached_by_keys, checks_the_machine, can_be_installed_and_notices_say_nothing,
-  a_very_long_run_is_windowed, resumes_where_the_connection_was_cut, works_over_tls,
+  shows_why_and_what_each_scope_grants, undoes_a_turn_and_a_run_of_an_agent_and_shows_what_it_cost,
+  finds_runs_calls_paths_and_commands, everything_is_reached_by_keys, shows_an_artifact_part_by_part, checks_the_machine, can_be_installed_and_notices_say_nothing,
+  a_very_long_run_is_windowed, works_over_tls,
 ];

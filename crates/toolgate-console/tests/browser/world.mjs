@@ -30,6 +30,10 @@ export class World {
     writeFileSync(join(this.workspace, path), text);
   }
 
+  remove(path) {
+    rmSync(join(this.workspace, path), { force: true });
+  }
+
   read(path) {
     return readFileSync(join(this.workspace, path), "utf8");
   }
@@ -124,6 +128,15 @@ export class World {
     await this.stop().catch(() => {});
     rmSync(this.root, { recursive: true, force: true });
   }
+}
+
+/** The approval request that has this text. */
+export const card = (page, text) => page.locator(".card.approval", { hasText: text });
+
+/** The scripted model's turns, in the workspace. */
+export function script(world, name, text) {
+  world.write(name, text);
+  return `scripted:${join(world.workspace, name)}`;
 }
 
 export function check(is, words) {
