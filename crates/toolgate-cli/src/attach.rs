@@ -3,18 +3,22 @@
 //! socket, a client reaches running processes only, never a tool.
 
 mod client;
+mod elsewhere;
 mod frames;
 mod socket;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::net::UnixStream;
+use toolgate_console::ProcessControl;
 use toolgate_contract::TerminalSize;
 
 pub(crate) use client::{AttachEnd, attach};
-pub(crate) use socket::AttachSocket;
+pub(crate) use elsewhere::ProcessesElsewhere;
+pub(crate) use socket::{AttachSocket, ServedProcesses};
 
 use frames::{Frame, read, write};
 
@@ -29,6 +33,18 @@ enum AttachRequest {
         process: String,
         /// The size of the person's terminal, if there is one.
         size: Option<TerminalSize>,
+        /// The person's name, for the record.
+        by: String,
+    },
+    /// List the processes of one workspace, as the console shows them.
+    ListOf { workspace: String },
+    /// Show what a process shows.
+    Show { process: String, workspace: String },
+    /// Do something with a process, without attaching to it.
+    Act {
+        process: String,
+        workspace: String,
+        action: ProcessControl,
         /// The person's name, for the record.
         by: String,
     },
@@ -51,39 +67,46 @@ pub(crate) struct AttachTarget {
     socket: PathBuf,
 }
 
-/// Every process behind every socket in the directory. A socket that nothing listens on was left by a killed Toolgate,
-/// and is removed.
-#[allow(clippy::disallowed_methods, reason = "looks through the user's own sockets")]
+/// Every process behind every socket in the directory.
 pub(crate) async fn find_all(directory: &Path) -> Result<Vec<AttachTarget>> {
+    let mut found = Vec::new();
+    for socket in sockets(directory)? {
+        // A Toolgate that is just exiting has nothing to list.
+        let Some(stream) = connect_or_remove(&socket).await else { continue };
+        let running: Vec<AttachableProcess> = ask(stream, &AttachRequest::List).await.unwrap_or_default();
+        found.extend(running.into_iter().map(|running| AttachTarget { running, socket: socket.clone() }));
+    }
+    Ok(found)
+}
+
+#[allow(clippy::disallowed_methods, reason = "looks through the user's own sockets")]
+fn sockets(directory: &Path) -> Result<Vec<PathBuf>> {
     let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error).with_context(|| format!("{} can't be read", directory.display())),
     };
-    let mut found = Vec::new();
-    for socket in
-        entries.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|kind| kind == "sock"))
-    {
-        match connect(&socket).await {
-            Ok(stream) => {
-                // A Toolgate that is just exiting has nothing to list.
-                let running = list(stream).await.unwrap_or_default();
-                found.extend(running.into_iter().map(|running| AttachTarget { running, socket: socket.clone() }));
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
-                let _ = std::fs::remove_file(&socket);
-            }
-            Err(_) => {}
-        }
-    }
-    Ok(found)
+    let paths = entries.flatten().map(|entry| entry.path());
+    Ok(paths.filter(|path| path.extension().is_some_and(|kind| kind == "sock")).collect())
 }
 
-async fn list(mut stream: UnixStream) -> Result<Vec<AttachableProcess>> {
-    write(&mut stream, &Frame::Request(serde_json::to_vec(&AttachRequest::List)?)).await?;
+/// A connection to the program behind a socket. One that nothing listens on was left by a killed Toolgate, and is removed.
+#[allow(clippy::disallowed_methods, reason = "removes the user's own socket")]
+async fn connect_or_remove(socket: &Path) -> Option<UnixStream> {
+    let connected = connect(socket).await;
+    if connected.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused) {
+        let _ = std::fs::remove_file(socket);
+    }
+    connected.ok()
+}
+
+/// What a program answers to a request that has one answer.
+async fn ask<T: DeserializeOwned>(mut stream: UnixStream, request: &AttachRequest) -> Result<T> {
+    write(&mut stream, &Frame::Request(serde_json::to_vec(request)?)).await?;
     match read(&mut stream).await? {
         Some(Frame::Processes(json)) => Ok(serde_json::from_slice(&json)?),
-        _ => Ok(Vec::new()),
+        Some(Frame::Refused(why)) => bail!("{}", String::from_utf8_lossy(&why)),
+        _ => bail!("the program that runs it doesn't answer"),
     }
 }
 

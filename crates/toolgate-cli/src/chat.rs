@@ -25,7 +25,7 @@ use self::editor::Editor;
 use self::history::History;
 use self::prompts::Prompter;
 use self::slash_command::{HELP, SlashCommand};
-use crate::attach::AttachSocket;
+use crate::attach::{AttachSocket, ServedProcesses};
 use crate::commands::{AgentArgs, AgentRun, ChangesArgs, Invocation, OpenedModel, RunObservers, UndoArgs};
 use crate::exit::Exit;
 use crate::output::{err, outln};
@@ -84,7 +84,7 @@ pub(crate) async fn at_terminal(args: AgentArgs, invocation: Invocation) -> Resu
     cancel_on_signal(quit.clone(), || {});
     let ticking = Arc::clone(&chat.reporter).tick();
     let location = &chat.invocation.location;
-    let socket = AttachSocket::open(&location.config.attach_sockets(), chat.workspace.gate.registries());
+    let socket = AttachSocket::open(&location.config.attach_sockets(), ServedProcesses::of(&chat.workspace, location));
     chat.take_terminal()?;
     let ended = chat.converse(Editor::new(history), asked, quit).await;
     chat.give_terminal_back();

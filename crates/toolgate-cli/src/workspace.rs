@@ -9,7 +9,7 @@ use toolgate_contract::AnyTool;
 use toolgate_runtime::quoted;
 use toolgate_workspace::{Workspace, WorkspaceLocation, WorkspaceOptions};
 
-use crate::attach::AttachSocket;
+use crate::attach::{AttachSocket, ServedProcesses};
 use crate::dialect_settings::real;
 use crate::output::errln;
 use crate::policy_flags::PolicyFlags;
@@ -53,7 +53,7 @@ pub(crate) async fn with_attach_socket<T>(
     location: &WorkspaceLocation,
     work: impl Future<Output = T>,
 ) -> T {
-    let socket = AttachSocket::open(&location.config.attach_sockets(), workspace.gate.registries());
+    let socket = AttachSocket::open(&location.config.attach_sockets(), ServedProcesses::of(workspace, location));
     let done = work.await;
     if let Ok(socket) = socket {
         socket.close().await;

@@ -7,6 +7,8 @@ use serde_json::Value;
 use toolgate_journal::ConsoleAccess;
 use toolgate_workspace::WorkspaceLocation;
 
+use crate::other_processes::OtherProcesses;
+
 /// Runs the checks of `toolgate doctor`, and returns them as JSON. It may block.
 pub type DoctorReport = Arc<dyn Fn() -> Result<Value, String> + Send + Sync>;
 
@@ -19,6 +21,8 @@ pub struct ConsoleOptions {
     pub location: WorkspaceLocation,
     /// The checks of `toolgate doctor`.
     pub doctor: DoctorReport,
+    /// The processes that other programs run here; none where they can't be reached.
+    pub others: Option<Arc<dyn OtherProcesses>>,
     /// The port that clients see. Cookies don't know ports, so it is part of the cookie's name.
     pub port: u16,
     /// Whether connections are encrypted.

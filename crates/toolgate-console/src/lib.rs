@@ -13,6 +13,7 @@ mod http_session;
 mod live_feed;
 mod metrics;
 mod openapi;
+mod other_processes;
 mod page;
 mod problem;
 mod refusal_log;
@@ -27,6 +28,7 @@ mod write_timeout;
 
 pub use authenticator::AllowedOrigins;
 pub use console_options::{ConsoleOptions, DoctorReport};
+pub use other_processes::{OtherProcesses, ProcessControl};
 pub use server::{HttpLimits, HttpOptions, HttpServer};
 pub use tls::{Tls, TlsError};
 pub use token::Token;

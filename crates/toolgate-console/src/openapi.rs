@@ -191,7 +191,7 @@ fn console_operations(table: &mut OperationTable<'_>) {
     let processes = "Running processes: of all sessions for the owner, otherwise of the session.";
     table.get("/v1/processes", processes, 200, None).answer_as::<schemas::ProcessList>();
     let process = "One of them, with what its terminal shows or the end of its output.";
-    table.get("/v1/processes/{id}", process, 200, None).answer_as::<schemas::ProcessView>();
+    table.get("/v1/processes/{id}", process, 200, None).answer_as::<toolgate_runtime::ProcessView>();
     table
         .add("post", "/v1/processes/{id}/input", "Type into a process. Only for the owner.", 204)
         .takes::<schemas::ProcessInputBody>();

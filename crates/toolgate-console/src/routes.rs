@@ -50,7 +50,7 @@ pub(crate) mod schemas {
     pub(crate) use super::inbox::{NewTaskBody, TasksQuery};
     pub(crate) use super::outline::OutlineQuery;
     pub(crate) use super::policy::{PolicyCheckBody, PolicyReplayBody};
-    pub(crate) use super::processes::{ProcessInputBody, ProcessList, ProcessSizeBody, ProcessStopBody, ProcessView};
+    pub(crate) use super::processes::{ProcessInputBody, ProcessList, ProcessSizeBody, ProcessStopBody};
     pub(crate) use super::quarantine::ReleaseBody;
     pub(crate) use super::questions::{QuestionAnswerBody, QuestionList};
     pub(crate) use super::runs::RunsQuery;

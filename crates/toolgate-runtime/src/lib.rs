@@ -42,7 +42,9 @@ pub use gate::{AgentNotes, CallEgress, Cleared, ClientEnding, Gate, GateParts, J
 pub use grant_view::GrantView;
 pub use hidden_path_scanner::HiddenPathScanner;
 pub use principal::{Principal, PrincipalSession};
-pub use processes::{ProcessFollower, ProcessRegistries, ProcessRegistry, ScreenCells, SessionProcess, StyledRun};
+pub use processes::{
+    ProcessFollower, ProcessRegistries, ProcessRegistry, ProcessView, ScreenCells, SessionProcess, StyledRun,
+};
 pub use question::{NobodyAnswers, QuestionAnswerer};
 pub use registry::{Registry, RegistryError};
 pub use replay::{Replay, quoted};

@@ -25,6 +25,7 @@
 
 mod follower;
 mod output_throttle;
+mod process_view;
 mod session_process;
 mod spool;
 mod supervisor;
@@ -38,6 +39,7 @@ use toolgate_contract::{ErrorCode, ProcessHandle, ToolError, counted};
 
 pub use follower::ProcessFollower;
 pub(crate) use output_throttle::OutputThrottle;
+pub use process_view::ProcessView;
 pub(crate) use session_process::NewProcess;
 pub use session_process::SessionProcess;
 pub(crate) use supervisor::{ProcessSupervisor, SupervisedChild};

@@ -1,19 +1,21 @@
 //! The server side: the socket of a program that runs commands.
 
+use std::collections::HashSet;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::AsyncRead;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
-use toolgate_contract::{ProcessHandle, TerminalSize};
-use toolgate_runtime::{ProcessRegistries, SessionProcess};
-use toolgate_workspace::create_private_directory;
+use toolgate_contract::{ProcessHandle, TerminalSize, ToolError};
+use toolgate_runtime::{ProcessRegistries, ProcessView, SessionProcess};
+use toolgate_workspace::{Workspace, WorkspaceLocation, create_private_directory};
 
 use super::frames::{Frame, read, write};
 use super::{AttachRequest, AttachableProcess, socket_path};
@@ -32,14 +34,14 @@ impl AttachSocket {
     /// Opens the socket in the user's own directory. Only the user can enter that directory, and only the user may
     /// connect.
     #[allow(clippy::disallowed_methods, reason = "makes a socket in the user's own directory")]
-    pub(crate) fn open(directory: &Path, registries: Arc<ProcessRegistries>) -> io::Result<Self> {
+    pub(crate) fn open(directory: &Path, served: ServedProcesses) -> io::Result<Self> {
         create_private_directory(directory)?;
         let socket = directory.join(format!("{}.sock", std::process::id()));
         let _ = std::fs::remove_file(&socket);
         let listener = UnixListener::bind(socket_path(&std::fs::File::open(directory)?, &socket))?;
         std::fs::set_permissions(&socket, PermissionsExt::from_mode(0o600))?;
         let (closing, closed) = oneshot::channel();
-        Ok(Self { socket, task: tokio::spawn(listen(listener, registries, closed)), closing: Some(closing) })
+        Ok(Self { socket, task: tokio::spawn(listen(listener, Arc::new(served), closed)), closing: Some(closing) })
     }
 
     /// Stops accepting clients, and tells attached clients that their process has ended.
@@ -57,7 +59,48 @@ impl Drop for AttachSocket {
     }
 }
 
-async fn listen(listener: UnixListener, registries: Arc<ProcessRegistries>, mut closed: oneshot::Receiver<()>) {
+/// The processes that are reached through the socket.
+pub(crate) struct ServedProcesses {
+    workspace: String,
+    registries: Arc<ProcessRegistries>,
+    /// The processes that somebody typed into or stopped, each with who it was: that is recorded once.
+    attached: Mutex<HashSet<(String, String)>>,
+}
+
+impl ServedProcesses {
+    pub(crate) fn of(workspace: &Workspace, location: &WorkspaceLocation) -> Self {
+        let (workspace, registries) = (location.directory.display().to_string(), workspace.gate.registries());
+        Self { workspace, registries, attached: Mutex::default() }
+    }
+
+    fn find(&self, process: &str) -> Option<Arc<SessionProcess>> {
+        self.registries.running().into_iter().find(|entry| entry.facts().id == process)
+    }
+
+    /// Answers a request of a console: the processes that it is about, none if this program has none of them.
+    async fn answer(&self, request: AttachRequest) -> Result<Vec<ProcessView>, ToolError> {
+        let of_here = |workspace: &str, process: &str| self.find(process).filter(|_| workspace == self.workspace);
+        match request {
+            AttachRequest::ListOf { workspace } if workspace == self.workspace => {
+                Ok(self.registries.running().iter().map(|entry| ProcessView::of(entry)).collect())
+            }
+            AttachRequest::Show { process, workspace } => {
+                Ok(of_here(&workspace, &process).iter().map(|entry| ProcessView::with_screen(entry)).collect())
+            }
+            AttachRequest::Act { process, workspace, action, by } => {
+                let Some(entry) = of_here(&workspace, &process) else { return Ok(Vec::new()) };
+                if self.attached.lock().insert((process, by.clone())) {
+                    drop(entry.follow(&by));
+                }
+                action.apply(&entry).await?;
+                Ok(vec![ProcessView::of(&entry)])
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+}
+
+async fn listen(listener: UnixListener, served: Arc<ServedProcesses>, mut closed: oneshot::Receiver<()>) {
     let mut connections = JoinSet::new();
     loop {
         let stream = tokio::select! {
@@ -70,7 +113,7 @@ async fn listen(listener: UnixListener, registries: Arc<ProcessRegistries>, mut 
         };
         let is_the_user = stream.peer_cred().is_ok_and(|peer| peer.uid() == rustix::process::geteuid().as_raw());
         if is_the_user {
-            connections.spawn(serve(stream, Arc::clone(&registries)));
+            connections.spawn(serve(stream, Arc::clone(&served)));
         }
     }
     drop(listener);
@@ -78,20 +121,25 @@ async fn listen(listener: UnixListener, registries: Arc<ProcessRegistries>, mut 
 }
 
 /// Serves one client. An error ends only this connection.
-async fn serve(stream: UnixStream, registries: Arc<ProcessRegistries>) -> Option<()> {
+async fn serve(stream: UnixStream, served: Arc<ServedProcesses>) -> Option<()> {
     let (mut from, mut to) = stream.into_split();
     let Frame::Request(json) = read(&mut from).await.ok()?? else { return None };
     match serde_json::from_slice(&json).ok()? {
         AttachRequest::List => {
-            let running: Vec<AttachableProcess> = registries.running().iter().map(|entry| listed(entry)).collect();
+            let running: Vec<AttachableProcess> =
+                served.registries.running().iter().map(|entry| listed(entry)).collect();
             write(&mut to, &Frame::Processes(serde_json::to_vec(&running).ok()?)).await.ok()
         }
-        AttachRequest::Attach { process, size, by } => {
-            let entry = registries.running().into_iter().find(|entry| entry.facts().id == process);
-            match entry {
-                Some(entry) => forward(&entry, size, &by, from, &mut to).await.ok(),
-                None => write(&mut to, &Frame::Refused(b"The process has ended.".to_vec())).await.ok(),
-            }
+        AttachRequest::Attach { process, size, by } => match served.find(&process) {
+            Some(entry) => forward(&entry, size, &by, from, &mut to).await.ok(),
+            None => write(&mut to, &Frame::Refused(b"The process has ended.".to_vec())).await.ok(),
+        },
+        request => {
+            let answer = match served.answer(request).await {
+                Ok(processes) => Frame::Processes(serde_json::to_vec(&processes).ok()?),
+                Err(error) => Frame::Refused(error.message.into_bytes()),
+            };
+            write(&mut to, &answer).await.ok()
         }
     }
 }

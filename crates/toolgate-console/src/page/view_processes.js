@@ -2,11 +2,14 @@
 import { html, useEffect, useRef, useState } from "./core.js";
 import { get, post, segment } from "./api.js";
 import { listen, ticks } from "./live.js";
-import { Confirmed, Empty, Failure, Heading, Loading, noteError, Output, useLoaded, When } from "./parts.js";
+import { Confirmed, Empty, Failure, Heading, Loading, noteError, Output, useLoaded, useNow, When } from "./parts.js";
 import { shortId } from "./format.js";
 import { go, route } from "./router.js";
 
 const KEYS = { Enter: "\r", Backspace: "\x7f", Tab: "\t", Escape: "\x1b", ArrowUp: "\x1b[A", ArrowDown: "\x1b[B", ArrowRight: "\x1b[C", ArrowLeft: "\x1b[D", Home: "\x1b[H", End: "\x1b[F", PageUp: "\x1b[5~", PageDown: "\x1b[6~", Delete: "\x1b[3~" };
+
+/** How often processes of other programs are looked at. */
+const ELSEWHERE_MS = 800;
 
 /** A colour of the palette as a class, and a free one as itself. */
 function paint(run) {
@@ -80,6 +83,13 @@ function Terminal({ process, again }) {
 function ProcessDetail({ id }) {
   const [version, setVersion] = useState(0);
   const loaded = useLoaded(() => get(`/v1/processes/${segment(id)}`), [id, version]);
+  const isElsewhere = Boolean(loaded.value?.elsewhere);
+  useEffect(() => {
+    // What happens on the screen of another program's process isn't told by the stream.
+    if (!isElsewhere) return undefined;
+    const timer = setInterval(() => setVersion((count) => count + 1), ELSEWHERE_MS);
+    return () => clearInterval(timer);
+  }, [isElsewhere]);
   useEffect(() => {
     let timer = 0;
     const stop = listen((items) => {
@@ -111,13 +121,14 @@ function ProcessDetail({ id }) {
 
 export function ProcessesView() {
   const chosen = route.value.parts[1];
-  const loaded = useLoaded(() => get("/v1/processes"), [ticks.value.processes]);
+  const now = useNow(ELSEWHERE_MS);
+  const loaded = useLoaded(() => get("/v1/processes"), [ticks.value.processes, now]);
   const list = loaded.value?.processes ?? [];
   return html`<${Heading} title="Processes" />
     <${Failure} error=${loaded.error} again=${loaded.again} />
-    ${loaded.value && list.length === 0 && html`<${Empty}>No process of this server runs.<//>`}
+    ${loaded.value && list.length === 0 && html`<${Empty}>No process runs in this workspace.<//>`}
     <div class="table">${list.map((it) => html`<button type="button" key=${it.id} class="list-row ${it.id === chosen ? "selected" : ""}" onClick=${() => go(["processes", it.id])}>
-      <code class="grow">${it.command}</code><span class="muted">${it.session} · <${When} at=${it.started} />${it.terminal ? " · terminal" : ""}</span>
+      <code class="grow">${it.command}</code><span class="muted">${it.session} · <${When} at=${it.started} />${it.terminal ? " · terminal" : ""}${it.elsewhere ? " · in another program" : ""}</span>
     </button>`)}</div>
     ${chosen && html`<${ProcessDetail} key=${chosen} id=${chosen} />`}`;
 }

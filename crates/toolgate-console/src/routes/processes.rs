@@ -1,47 +1,21 @@
 //! Running processes: what their screens show, typing into them, and stopping them. The owner sees those of all sessions
-//! of this server, a session its own. That a person typed is recorded, what they typed isn't.
+//! of this server and those of other programs in the workspace, a session its own. That a person typed is recorded, what they typed isn't.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{ErrorCode, ProcessHandle, Signal, TerminalSize, ToolError, schemars};
-use toolgate_runtime::{ScreenCells, SessionProcess};
+use toolgate_contract::{ErrorCode, ProcessHandle, TerminalSize, ToolError, schemars};
+use toolgate_runtime::{ProcessView, SessionProcess};
 
 use super::{JsonBody, OwnerOnly, PathId, read_json};
 use crate::http_session::Caller;
+use crate::other_processes::{OtherProcesses, ProcessControl};
 use crate::problem::Problem;
 use crate::server_state::ServerState;
-
-/// A running process.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct ProcessView {
-    /// Its handle.
-    id: String,
-    /// The session that started it.
-    session: String,
-    /// The command line.
-    command: String,
-    /// The directory that it was started in.
-    workdir: String,
-    /// When it was started.
-    #[schemars(with = "String")]
-    started: Timestamp,
-    /// Whether it has a terminal.
-    terminal: bool,
-    /// Whether it goes on without its call.
-    detached: bool,
-    /// What its terminal shows; only where one process is asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    screen: Option<ScreenCells>,
-    /// The end of its output, of a process without a terminal; only where one process is asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output: Option<String>,
-}
 
 /// All running processes.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -77,7 +51,11 @@ pub(crate) struct ProcessSizeBody {
 }
 
 pub(super) async fn list(State(state): State<Arc<ServerState>>, caller: Caller) -> Json<ProcessList> {
-    Json(ProcessList { processes: visible(&state, &caller).iter().map(|process| view(process)).collect() })
+    let mut processes: Vec<ProcessView> = visible(&state, &caller).iter().map(|own| ProcessView::of(own)).collect();
+    if let Some(others) = others(&state, &caller) {
+        processes.extend(others.list().await.into_iter().map(|process| ProcessView { elsewhere: true, ..process }));
+    }
+    Json(ProcessList { processes })
 }
 
 pub(super) async fn show(
@@ -85,10 +63,14 @@ pub(super) async fn show(
     caller: Caller,
     PathId(id): PathId,
 ) -> Result<Json<ProcessView>, Problem> {
-    let process = find(&state, &caller, &id)?;
-    let screen = process.cells();
-    let output = screen.is_none().then(|| String::from_utf8_lossy(&process.last_lines()).into_owned());
-    Ok(Json(ProcessView { screen, output, ..view(&process) }))
+    if let Some(process) = find(&state, &caller, &id) {
+        return Ok(Json(ProcessView::with_screen(&process)));
+    }
+    let found = match others(&state, &caller) {
+        Some(others) => others.show(&id).await,
+        None => None,
+    };
+    found.map(|process| Json(ProcessView { elsewhere: true, ..process })).ok_or_else(no_such_process)
 }
 
 pub(super) async fn write(
@@ -98,8 +80,7 @@ pub(super) async fn write(
     JsonBody(body): JsonBody,
 ) -> Result<StatusCode, Problem> {
     let ProcessInputBody { text } = read_json(&body)?;
-    let process = attached(&state, &id)?;
-    process.write(text.as_bytes()).await?;
+    act(&state, &id, ProcessControl::Type(text)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -113,7 +94,7 @@ pub(super) async fn resize(
     if !(1..=500).contains(&rows) || !(1..=500).contains(&columns) {
         return Err(Problem::invalid("A terminal has 1 to 500 rows and columns."));
     }
-    attached(&state, &id)?.resize(TerminalSize { rows, columns })?;
+    act(&state, &id, ProcessControl::Resize(TerminalSize { rows, columns })).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -124,21 +105,30 @@ pub(super) async fn stop(
     JsonBody(body): JsonBody,
 ) -> Result<StatusCode, Problem> {
     let ProcessStopBody { interrupt } = read_json(&body)?;
-    let process = attached(&state, &id)?;
-    match interrupt {
-        true => process.signal(Signal::Int)?,
-        false => process.kill(),
-    }
+    act(&state, &id, if interrupt { ProcessControl::Interrupt } else { ProcessControl::Kill }).await?;
     Ok(StatusCode::ACCEPTED)
 }
 
-/// The process, recorded once as attached to by the owner.
-fn attached(state: &ServerState, id: &str) -> Result<Arc<SessionProcess>, Problem> {
-    let process = find(state, &Caller::Owner, id)?;
-    if state.attached.lock().insert(id.to_owned()) {
-        drop(process.follow(&format!("{} (http)", state.workspace.owner)));
+/// Does this with a process of this server, or of another program.
+async fn act(state: &ServerState, id: &str, action: ProcessControl) -> Result<(), Problem> {
+    let by = format!("{} (http)", state.workspace.owner);
+    if let Some(process) = find(state, &Caller::Owner, id) {
+        // That somebody attached is recorded once.
+        if state.attached.lock().insert(id.to_owned()) {
+            drop(process.follow(&by));
+        }
+        return Ok(action.apply(&process).await?);
     }
-    Ok(process)
+    match others(state, &Caller::Owner) {
+        Some(others) if others.act(id, action, &by).await? => Ok(()),
+        _ => Err(no_such_process()),
+    }
+}
+
+/// The processes of other programs, which are the owner's to see.
+fn others<'a>(state: &'a ServerState, caller: &Caller) -> Option<&'a Arc<dyn OtherProcesses>> {
+    let console = state.console.as_ref().filter(|_| matches!(caller, Caller::Owner))?;
+    console.others.as_ref()
 }
 
 fn visible(state: &ServerState, caller: &Caller) -> Vec<Arc<SessionProcess>> {
@@ -150,22 +140,10 @@ fn visible(state: &ServerState, caller: &Caller) -> Vec<Arc<SessionProcess>> {
     }
 }
 
-fn find(state: &ServerState, caller: &Caller, id: &str) -> Result<Arc<SessionProcess>, Problem> {
-    let found = visible(state, caller).into_iter().find(|process| process.facts().id == id);
-    found.ok_or_else(|| ToolError::new(ErrorCode::NotFound, "No such process is running.").into())
+fn find(state: &ServerState, caller: &Caller, id: &str) -> Option<Arc<SessionProcess>> {
+    visible(state, caller).into_iter().find(|process| process.facts().id == id)
 }
 
-fn view(process: &SessionProcess) -> ProcessView {
-    let facts = process.facts();
-    ProcessView {
-        id: facts.id.clone(),
-        session: process.session.clone(),
-        command: facts.command.clone(),
-        workdir: facts.workdir.clone(),
-        started: facts.started,
-        terminal: facts.terminal,
-        detached: process.is_detached(),
-        screen: None,
-        output: None,
-    }
+fn no_such_process() -> Problem {
+    ToolError::new(ErrorCode::NotFound, "No such process is running.").into()
 }

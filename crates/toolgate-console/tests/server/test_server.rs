@@ -192,6 +192,7 @@ fn console_options(workspace: &TestWorkspace) -> ConsoleOptions {
         access: ConsoleAccess::new(workspace.location().config.console()),
         location: workspace.location().clone(),
         doctor: Arc::new(|| Ok(json!([]))),
+        others: None,
         port: 8731,
         is_encrypted: false,
     }

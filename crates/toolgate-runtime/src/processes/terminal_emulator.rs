@@ -3,7 +3,7 @@
 use std::num::NonZeroU16;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use toolgate_contract::{Screen, TerminalSize, schemars};
 use vt100::{Cell, Color, Parser};
 
@@ -72,7 +72,7 @@ impl TerminalEmulator {
 }
 
 /// A terminal's screen for a page: rows of text with the style of each part.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScreenCells {
     /// The rows from the top, each as parts of one style.
     pub rows: Vec<Vec<StyledRun>>,
@@ -87,7 +87,7 @@ pub struct ScreenCells {
 }
 
 /// Neighbouring cells of one style.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StyledRun {
     /// Their text.
     pub text: String,

@@ -15,13 +15,14 @@ use super::limits::ServerLimitArgs;
 use super::mcp::McpServerArgs;
 use super::stop_on_signal;
 use super::tls::TlsArgs;
+use crate::attach::ProcessesElsewhere;
 use crate::commands::Invocation;
 use crate::commands::console::{links, new_link, open_in_browser, workspace_name};
 use crate::commands::doctor;
 use crate::exit::Exit;
 use crate::output::{errln, outln};
 use crate::terminal::{BOLD, DIM, YELLOW, paint};
-use crate::workspace::{open_workspace, with_attach_socket};
+use crate::workspace::{open_workspace, warn, with_attach_socket};
 
 /// Options of the HTTP server.
 #[derive(Debug, Args)]
@@ -98,8 +99,11 @@ impl HttpServerArgs {
             "  {}",
             paint(DIM, "The link signs one browser in, once, for ten minutes; `toolgate console` prints another.")
         );
-        if self.open {
-            open_in_browser(&link)?;
+        // Where there is no browser, the server is still wanted.
+        if self.open
+            && let Err(error) = open_in_browser(&link)
+        {
+            warn(&format!("{error:#}"));
         }
         Ok(())
     }
@@ -123,6 +127,10 @@ fn console_options(invocation: &Invocation, address: SocketAddr, is_encrypted: b
         access: links(invocation),
         location,
         doctor: Arc::new(move || doctor::report(&examined).map_err(|error| format!("{error:#}"))),
+        others: Some(Arc::new(ProcessesElsewhere {
+            directory: invocation.location.config.attach_sockets(),
+            workspace: invocation.location.directory.display().to_string(),
+        })),
         port: address.port(),
         is_encrypted,
     }
