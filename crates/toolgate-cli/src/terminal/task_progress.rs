@@ -38,16 +38,15 @@ impl TaskProgress {
 
     /// The line.
     pub(super) fn line(&self) -> String {
-        let gone = self.began.elapsed();
         format!(
-            "turn {}/{} · {} of {} {} · {}, {} left · {} at work",
+            "turn {}/{} · {} of {} {} · {} of {} · {}",
             self.turn,
             self.turns,
             grouped(self.used.total()),
             grouped(self.tokens),
             noun(self.tokens, "token"),
-            clock(gone),
-            clock(self.time.saturating_sub(gone)),
+            clock(self.began.elapsed()),
+            clock(self.time),
             counted(self.agents, "agent"),
         )
     }
@@ -61,6 +60,17 @@ fn clock(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_line_fits_a_terminal_of_80_columns() {
+        let used = TokenUsage { input: 4_123_456, ..TokenUsage::default() };
+        let limits =
+            AgentLimits { turns: 100, tokens: 5_000_000, time: Duration::from_secs(3600), ..AgentLimits::default() };
+        let progress = TaskProgress { turn: 99, used, agents: 12, ..TaskProgress::new(&limits) };
+        let line = progress.line();
+        assert_eq!(line, "turn 99/100 · 4,123,456 of 5,000,000 tokens · 0:00 of 60:00 · 12 agents");
+        assert!("Toolgate  ".len() + line.chars().count() <= 80, "{line}");
+    }
 
     #[test]
     fn time_reads_as_a_clock() {

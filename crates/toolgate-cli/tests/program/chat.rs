@@ -334,6 +334,21 @@ fn output_of_another_program_is_watched_as_it_comes() {
 }
 
 #[test]
+fn what_is_at_work_already_is_watched_until_its_program_dies() {
+    let marker = unique_sleep();
+    let world = World::new();
+    let args = serde_json::json!({ "command": format!("sleep {marker}") }).to_string();
+    let mut call = world.command(PROGRAM).args(["call", "shell", &args]).spawn().unwrap();
+    wait_until("the command runs", || !processes_with(&format!("sleep\0{marker}")).is_empty());
+    let mut watching = Person::sits_at(&world, (24, 80), &["watch"]);
+    watching.waits_for(&format!("● shell sleep {marker}"));
+    call.kill().unwrap();
+    call.wait().unwrap();
+    watching.waits_until_gone("● shell").waits_for("0 at work").types("q");
+    assert_eq!(watching.leaves(), 0);
+}
+
+#[test]
 fn without_a_terminal_each_line_is_a_message() {
     let world = world("[[turns]]\ntext = \"One.\"\n[[turns]]\nexpect = [\"second\"]\ntext = \"Two.\"\n");
     let said = world.shell("printf 'first\\n\\nsecond\\n' | \"$toolgate\" chat");
