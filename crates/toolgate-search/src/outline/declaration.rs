@@ -152,7 +152,7 @@ fn by_keyword(language: &Language, line: &str, mut at: usize) -> Option<Declared
                 Some(next) => by_keyword(language, line, next),
                 None if is_use_of_type(language, line, word.end) => None,
                 None => {
-                    let after_block = || is_anonymous_typedef(language, line).then(|| line.len()..line.len());
+                    let after_block = || is_anonymous_typedef(language, line).then_some(line.len()..line.len());
                     let name = name_after(language, line, text, word.end).or_else(after_block)?;
                     Some(of_keyword(language, text, name))
                 }
