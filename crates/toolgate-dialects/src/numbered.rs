@@ -26,50 +26,47 @@ const PREFIX: usize = 8;
 /// The text with a number on each line. This is most of what a mapped read costs: so a number is counted up in its digits, and each line
 /// takes two copies.
 pub(crate) fn numbered(text: &str, first: i64, style: &LineStyle) -> String {
-    let mut shown = String::with_capacity(text.len() + text.len() / 40 * PREFIX + PREFIX);
+    let mut shown = Vec::with_capacity(text.len() + text.len() / 40 * PREFIX + PREFIX);
     let mut prefix = LinePrefix::new(first, style);
-    let mut between = false;
-    for line in text.split('\n') {
+    let mut start = 0;
+    for end in memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
         // What is before the first line has no line to end.
-        shown.push_str(prefix.text(between));
-        shown.push_str(shortened(line.trim_end_matches('\r'), style.most_characters));
+        shown.extend_from_slice(&prefix.text[usize::from(start == 0)..]);
+        let line = shortened(text[start..end].trim_end_matches('\r'), style.most_characters);
+        shown.extend_from_slice(line.as_bytes());
         prefix.count_up();
-        between = true;
+        start = end + 1;
     }
-    shown
+    String::from_utf8(shown).expect("lines of a text and numbers are a text")
 }
 
 /// What is between two lines: the end of the one, and the number of the other with what is around it.
 struct LinePrefix<'a> {
     style: &'a LineStyle,
     number: i64,
-    text: String,
+    text: Vec<u8>,
 }
 
 impl<'a> LinePrefix<'a> {
     fn new(number: i64, style: &'a LineStyle) -> Self {
         let LineStyle { before, columns, after, .. } = *style;
-        Self { style, number, text: format!("\n{before}{number:>columns$}{after}") }
+        Self { style, number, text: format!("\n{before}{number:>columns$}{after}").into_bytes() }
     }
 
-    fn text(&self, with_line_end: bool) -> &str {
-        &self.text[usize::from(!with_line_end)..]
-    }
-
-    /// Changes the last digit; where it was a nine, or the number is below zero, everything is written anew.
+    /// Counts in the digits, as by hand. A number below zero, and one that gets another digit, is written anew.
     fn count_up(&mut self) {
         self.number = self.number.saturating_add(1);
-        let digit = self.number % 10;
-        if digit <= 0 {
-            *self = Self::new(self.number, self.style);
-            return;
+        let digits = self.text.len() - self.style.after.len();
+        for digit in self.text[..digits].iter_mut().rev().take_while(|digit| digit.is_ascii_digit()) {
+            if *digit < b'9' && self.number > 0 {
+                *digit += 1;
+                return;
+            }
+            *digit = b'0';
         }
-        let end = self.text.len() - self.style.after.len();
-        self.text.replace_range(end - 1..end, DIGITS[digit as usize]);
+        *self = Self::new(self.number, self.style);
     }
 }
-
-const DIGITS: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
 
 /// The beginning of a line.
 pub(crate) fn shortened(line: &str, most_characters: usize) -> &str {
