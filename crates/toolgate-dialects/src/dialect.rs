@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolgate_contract::{ErrorCode, Event, Reply, Right, ToolError};
 
 use crate::memory::DialectMemory;
-use crate::nearest::{meant_name, names};
+use crate::nearest::{is_named, meant_name};
 use crate::parameter::{ArgumentError, Arguments, Parameter, schema};
 
 /// The same abilities in the words of one client.
@@ -441,7 +441,7 @@ impl Dialect {
         let is_text = self.format == ResultFormat::Text;
         let meant = meant_name(tool, &known).filter(|_| is_text && matches!(fault, EnterFault::UnknownTool));
         // Some clients name tools that are near themselves.
-        if let Some(meant) = meant.filter(|name| !names(&shown.text, name)) {
+        if let Some(meant) = meant.filter(|name| !is_named(name, &shown.text)) {
             shown.text += &format!("\nDid you mean `{meant}`?");
         }
         shown

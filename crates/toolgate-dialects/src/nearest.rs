@@ -15,7 +15,7 @@ pub(crate) fn meant_name<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str
 }
 
 /// Whether a text names a tool: as a word of its own, not as a part of another name.
-pub(crate) fn names(text: &str, tool: &str) -> bool {
+pub(crate) fn is_named(tool: &str, text: &str) -> bool {
     text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').any(|word| word == tool)
 }
 
@@ -38,6 +38,6 @@ mod tests {
 
     #[test]
     fn a_name_inside_of_another_is_not_named() {
-        assert!(names("Available tools: read, write.", "write") && !names("No such tool: Bashh", "Bash"));
+        assert!(is_named("write", "Available tools: read, write.") && !is_named("Bash", "No such tool: Bashh"));
     }
 }
