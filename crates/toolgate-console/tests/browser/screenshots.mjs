@@ -68,6 +68,7 @@ tokens = { input = 55100, output = 240 }
   await agent.call("shell", { command: "sleep 300", background: true });
   agent.call("shell", { command: "bash --norc", tty: true, background: true });
   agent.call("edit", { path: "src/main.rs", find: "hello", replace: "hello, world" });
+  await until("it waits first", async () => (await world.api("GET", "/v1/approvals")).json.approvals.length === 1);
   agent.call("delete", { path: "notes.md" });
   agent.call("ask", { question: "Which greeting do you prefer?", choices: [{ label: "Hello", description: "short" }, { label: "Good day" }] });
   await world.api("POST", "/v1/inbox", { task: "Tidy up the greeting and run the tests" });
