@@ -83,6 +83,14 @@ export class World {
     return { ...json, call };
   }
 
+  /** Kills the command that has this text, whichever program runs it. */
+  async kill(text) {
+    const { processes } = (await this.api("GET", "/v1/processes")).json;
+    const found = processes.find((it) => it.command.includes(text));
+    check(found, `no process has ${text}`);
+    await this.api("POST", `/v1/processes/${found.id}/stop`, {});
+  }
+
   link() {
     return this.run("console");
   }
