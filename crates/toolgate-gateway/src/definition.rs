@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use jsonschema::{Draft, PatternOptions};
+use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::{Map, Value, json};
 use toolgate_contract::sha256;
 
@@ -133,12 +133,11 @@ fn check_schema(schema: &Value) -> Result<(), String> {
     built.map(drop).map_err(|fault| format!("its schema is not a JSON Schema: {}", cleaned(&fault.to_string())))
 }
 
-/// Whether data are what a server's own schema says. A schema that can't be used says nothing.
-pub(crate) fn fits_schema(schema: &Value, data: &Value) -> bool {
+/// What checks data by a server's own schema; none if that can't be used.
+pub(crate) fn validator(schema: &Value) -> Option<Validator> {
     let is_usable = depth(schema) <= DEEPEST && remote_reference(schema).is_none();
     let options = jsonschema::options().with_draft(Draft::Draft202012).with_pattern_options(PatternOptions::regex());
-    let built = is_usable.then(|| options.build(schema).ok()).flatten();
-    built.is_none_or(|validator| validator.is_valid(data))
+    is_usable.then(|| options.build(schema).ok()).flatten()
 }
 
 /// A reference that leaves the schema.

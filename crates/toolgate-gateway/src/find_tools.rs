@@ -1,7 +1,7 @@
 //! `tools_find` and `tools_use`: for many tools of other servers, two that find and use them. A model that is told of all of them pays
 //! for each with every request.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,18 +18,20 @@ const USUAL_LIMIT: usize = 5;
 /// Finds tools of other servers by what they do.
 pub struct FindTools {
     tools: Arc<[Declaration]>,
-    search: ToolSearch,
+    /// Made for the first search: most sessions have none, and every start would pay for it.
+    search: OnceLock<ToolSearch>,
 }
 
 impl FindTools {
     /// Finds among these.
     pub fn new(tools: Vec<Declaration>) -> Self {
-        Self { search: ToolSearch::new(&tools), tools: tools.into() }
+        Self { tools: tools.into(), search: OnceLock::new() }
     }
 
     /// The tools for a query, best first.
     pub fn find(&self, query: &str) -> Vec<&Declaration> {
-        self.search.find(query).into_iter().map(|index| &self.tools[index]).collect()
+        let search = self.search.get_or_init(|| ToolSearch::new(self.tools.iter()));
+        search.find(query).into_iter().map(|index| &self.tools[index]).collect()
     }
 }
 

@@ -20,8 +20,12 @@ fn is_unseen(character: char) -> bool {
 
 /// The text without escape sequences and without characters that nobody sees.
 pub fn cleaned(text: &str) -> String {
+    // Nearly all text is as it should be, at least at its beginning.
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+    let (plain, rest) = text.split_at(text.bytes().position(|byte| !is_plain(byte)).unwrap_or(text.len()));
     let mut clean = String::with_capacity(text.len());
-    let mut rest = text.chars().peekable();
+    clean.push_str(plain);
+    let mut rest = rest.chars().peekable();
     while let Some(character) = rest.next() {
         match character {
             '\r' if rest.peek() == Some(&'\n') => {}

@@ -14,6 +14,7 @@ mod foreign_text;
 mod lines;
 mod links;
 mod oauth;
+mod output_schema;
 mod remote_server;
 mod resource_tools;
 mod sampling;

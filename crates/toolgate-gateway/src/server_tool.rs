@@ -1,6 +1,7 @@
 //! A tool of another server, as one of ours: declared by its approved definition, judged by its stated effects, and run by the
 //! hands.
 
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use schemars::{JsonSchema, Schema};
@@ -15,6 +16,7 @@ use toolgate_contract::{
 
 use crate::connection::server_hash;
 use crate::definition::Definition;
+use crate::output_schema::OutputSchema;
 use crate::tool_name::tool_name;
 use crate::tool_result::ServerResult;
 
@@ -24,6 +26,9 @@ const MOST_EXTENSIONS: u32 = 10;
 /// What a call may take in addition to its server.
 const MARGIN: Duration = Duration::from_secs(35);
 
+/// The schema of every such tool's result.
+static RESULT: LazyLock<Schema> = LazyLock::new(payload_schema::<ServerToolOutput>);
+
 /// A tool of another server.
 pub struct ServerTool {
     declaration: Declaration,
@@ -32,7 +37,7 @@ pub struct ServerTool {
     definition: String,
     server_hash: Option<String>,
     approved_as: String,
-    output_schema: Option<Value>,
+    output_schema: Option<Arc<OutputSchema>>,
     says_read_only: bool,
     bindings: EffectBindings,
     timeout: Duration,
@@ -75,7 +80,7 @@ impl ServerTool {
                 version: Version::new(1, 0, 0),
                 description: format!("From the MCP server `{server}`: {}", definition.description()),
                 args_schema,
-                return_schema: payload_schema::<ServerToolOutput>(),
+                return_schema: RESULT.clone(),
                 required_permissions: vec![Permission::McpCall],
                 side_effects: if changes_files { vec![SideEffect::WritesFiles] } else { Vec::new() },
                 // Whatever the server says of its tool: nobody but its sandbox keeps it to that.
@@ -89,7 +94,7 @@ impl ServerTool {
             definition: definition.hash().to_owned(),
             server_hash: None,
             approved_as: sha256(format!("{} {identity}", definition.hash())),
-            output_schema: definition.raw().get("outputSchema").cloned(),
+            output_schema: definition.raw().get("outputSchema").cloned().map(OutputSchema::new).map(Arc::new),
             says_read_only: definition.hint("readOnlyHint") == Some(true),
             bindings: EffectBindings::default(),
             timeout: Duration::from_secs(120),
@@ -172,7 +177,7 @@ struct PreparedServerCall {
     server: String,
     call: ServerCall,
     effects: Vec<Effect>,
-    output_schema: Option<Value>,
+    output_schema: Option<Arc<OutputSchema>>,
     says_read_only: bool,
 }
 
@@ -194,7 +199,7 @@ impl PreparedCall for PreparedServerCall {
                 server: &server,
                 tool: &tool,
                 hands,
-                output_schema: output_schema.as_ref(),
+                output_schema: output_schema.as_deref(),
                 says_read_only,
             };
             let output = result.read(reply)?;

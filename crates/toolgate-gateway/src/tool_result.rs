@@ -6,9 +6,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use toolgate_contract::{ErrorCode, Hands, ServerReply, SettledChanges, ToolError, counted, sha256};
 
-use crate::definition::{clean_value, fits_schema};
+use crate::definition::clean_value;
 use crate::foreign_text::{cleaned, excerpt};
 use crate::links;
+use crate::output_schema::OutputSchema;
 use crate::server_tool::ServerToolOutput;
 
 /// Blocks of one result that are looked at.
@@ -23,7 +24,7 @@ pub(crate) struct ServerResult<'a> {
     pub(crate) tool: &'a str,
     pub(crate) hands: &'a dyn Hands,
     /// What the server says that its data look like.
-    pub(crate) output_schema: Option<&'a Value>,
+    pub(crate) output_schema: Option<&'a OutputSchema>,
     /// Whether the server says that the tool changes nothing.
     pub(crate) says_read_only: bool,
 }
@@ -48,7 +49,7 @@ impl ServerResult<'_> {
             return Err(self.failed(&text, changes.map(|changes| json!(changes))));
         }
         let structured = result.get("structuredContent").filter(|value| !value.is_null()).map(clean_value);
-        let fits = |data: &Value| self.output_schema.is_none_or(|schema| fits_schema(schema, data));
+        let fits = |data: &Value| self.output_schema.is_none_or(|schema| schema.fits(data));
         if result.get("structuredContent").filter(|data| !data.is_null()).is_some_and(|data| !fits(data)) {
             notes.push("The data aren't what the server's own schema says.".into());
         }

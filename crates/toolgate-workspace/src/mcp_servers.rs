@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Value, json};
 use toolgate_config::{McpServerConfig, SecretSource, ServerDirectory, ServerProtocol, Settings};
 use toolgate_contract::{Declaration, EffectBindings, Permission, ToolError, ToolServer, erase, sha256};
 use toolgate_gateway::{
@@ -187,9 +187,21 @@ impl NameOwners {
     /// Whether a definition of this server has the name of a tool that isn't the server's own.
     fn has_other(&self, server: &str, definition: &Definition) -> bool {
         let is_word = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '-';
-        let text = definition.raw().to_string();
         let is_others = |word: &str| self.0.get(word).is_some_and(|owners| !owners.iter().any(|owner| owner == server));
-        text.split(|letter| !is_word(letter)).any(is_others)
+        // Only such words can be names here, and few are.
+        let mut words =
+            |text: &str| text.split(|letter| !is_word(letter)).filter(|word| word.contains(['_', '-'])).any(is_others);
+        has_text(definition.raw(), &mut words)
+    }
+}
+
+/// Whether any text of a value, names of fields included, is such a one.
+fn has_text(value: &Value, is_it: &mut impl FnMut(&str) -> bool) -> bool {
+    match value {
+        Value::String(text) => is_it(text),
+        Value::Array(entries) => entries.iter().any(|entry| has_text(entry, is_it)),
+        Value::Object(fields) => fields.iter().any(|(name, value)| is_it(name) || has_text(value, is_it)),
+        _ => false,
     }
 }
 
