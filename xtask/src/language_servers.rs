@@ -21,7 +21,10 @@ pub(crate) fn run(options: &LspOptions) -> Result<()> {
     setup::install_language_servers()?;
     let names =
         ["freshness", "every_tool"].map(|part| format!("{part}::{}", options.server.as_deref().unwrap_or_default()));
-    CommandLine::new(TEST).environment("TOOLGATE_LSP_ROUNDS", &options.rounds.to_string()).words(names).run()
+    // `ty` isn't `typescript_language_server` too.
+    let exact = options.server.iter().map(|_| "--exact".to_owned());
+    let words = names.into_iter().chain(exact);
+    CommandLine::new(TEST).environment("TOOLGATE_LSP_ROUNDS", &options.rounds.to_string()).words(words).run()
 }
 
 /// The test that reads this variable. One server at a time: side by side, they would wait for one another.

@@ -130,9 +130,13 @@ impl BareClient {
     }
 }
 
+/// The gate starts what a link leads to, so programs are compared by where they are in the end.
 fn is_server(pid: u32, program: &str) -> bool {
     let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    String::from_utf8_lossy(&words).split('\0').any(|word| word == program)
+    let program = std::fs::canonicalize(program).unwrap();
+    let is_program =
+        |word: &str| word.starts_with('/') && std::fs::canonicalize(word).is_ok_and(|path| path == program);
+    String::from_utf8_lossy(&words).split('\0').any(is_program)
 }
 
 fn descends_from(mut pid: u32, ancestor: u32) -> bool {

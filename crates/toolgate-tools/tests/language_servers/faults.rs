@@ -145,8 +145,9 @@ async fn a_killed_server_is_started_again() {
 async fn a_stopped_server_is_given_up_and_the_next_question_is_answered() {
     let Some((world, project)) = project("ty") else { return };
     let config = std::fs::read_to_string(world.location().config.user.as_path()).unwrap();
-    let world =
-        world.reopened("run_impatient", toolgate_tools::all(), &format!("lsp.wait_seconds = 1\n{config}")).confined();
+    let world = world
+        .reopened("run_impatient", toolgate_tools::all(), &config.replace("wait_seconds = 120", "wait_seconds = 1"))
+        .confined();
     let target = json!({ "path": project.program_file.0, "symbol": "greet", "line": 1 });
     let before = payload(world.perform("lsp_references", target.clone()).await);
     let pids = server_processes(&world);

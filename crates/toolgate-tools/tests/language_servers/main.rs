@@ -56,7 +56,9 @@ fn world(server: &str, program: &str, arguments: &[&str]) -> Option<TestWorkspac
         .into_iter()
         .chain(arguments.iter().map(|argument| (*argument).to_owned()))
         .collect();
-    let config = format!("preset = 'full'\n[lsp.servers.{server}]\ncommand = {words:?}\n{environment}");
+    // A busy machine takes its time until a server has read the project.
+    let config =
+        format!("preset = 'full'\nlsp.wait_seconds = 120\n[lsp.servers.{server}]\ncommand = {words:?}\n{environment}");
     Some(TestWorkspace::new(toolgate_tools::all(), &config).confined())
 }
 
