@@ -8,7 +8,7 @@ mod declaration;
 mod signature;
 
 use self::brace_depth::{LineDepths, line_depths};
-use self::declaration::{Declared, declared_name, word_at};
+use self::declaration::{Declared, after_annotations, declared_name, word_at};
 use crate::language::{Language, Syntax};
 
 /// A definition.
@@ -377,8 +377,10 @@ fn first_line(language: &Language, lines: &Lines<'_>, line: usize) -> usize {
         let text = lines.line(first - 1).trim_start();
         let is_comment = !language.line_comment.is_empty() && text.starts_with(language.line_comment);
         let is_block = text.starts_with("/*") || text.starts_with('*') && language.line_comment == "//";
-        let is_attribute =
-            text.starts_with('@') || text.starts_with("#[") || text.starts_with('[') && text.ends_with(']');
+        // `@Test fun name()` is a definition of its own.
+        let is_annotation =
+            text.starts_with('@') && (!language.has_braces() || after_annotations(language, text, 0).is_none());
+        let is_attribute = is_annotation || text.starts_with("#[") || text.starts_with('[') && text.ends_with(']');
         if !(is_comment || is_block || is_attribute) {
             break;
         }

@@ -98,7 +98,7 @@ fn is_comment(language: &Language, text: &str) -> bool {
 }
 
 /// Where a line begins after annotations such as `@Test`, `@Named("a")` and, in C#, `[Fact]`. None if there is nothing else.
-fn after_annotations(language: &Language, line: &str, mut at: usize) -> Option<usize> {
+pub(super) fn after_annotations(language: &Language, line: &str, mut at: usize) -> Option<usize> {
     loop {
         let rest = &line[at..];
         let end = match rest.as_bytes().first()? {

@@ -114,9 +114,10 @@ pub(super) fn by_signature(language: &Language, line: &str, indent: usize) -> Op
     })
 }
 
-/// Whether a function's body is an expression after an arrow.
+/// Whether a function's body is an expression after an arrow, or may be one after arguments on several lines.
 fn is_expression(language: &Language, after: &str) -> bool {
-    matches!(language.name, "dart" | "csharp") && after.contains("=>")
+    let goes_on = language.name == "dart" && enclosed(after, '(', ')').is_none();
+    goes_on || matches!(language.name, "dart" | "csharp") && after.contains("=>")
 }
 
 /// `Type get name` of Dart.

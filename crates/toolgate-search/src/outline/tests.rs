@@ -89,7 +89,7 @@ fn hard_definitions_by_language() {
         (
             "a.c",
             "/* apply(x) is above; a { here */\n#define MAX(a, b) \\\n  ((a) > (b))\ntypedef struct {\n  int a;\n} point;\n#ifdef A\nint one(void) {\n#else\nint one(int a) {\n#endif\n  return 1;\n}\nstruct point *two(struct point *p) {\n  struct point q = { 1 };\n  return p;\n}\n",
-            &["point 4-6", "one 8-13", "one 10-13", "two 14-17"],
+            &["point 4-6", "one 8-9", "one 10-13", "two 14-17"],
         ),
         (
             "a.cpp",
@@ -99,7 +99,7 @@ fn hard_definitions_by_language() {
         (
             "a.cs",
             "namespace One.Two\n{\n    [Fact, Named(\"a(b)\")]\n    public class Three\n    {\n        [Fact]\n        public void Four()\n        {\n            var s = @\"{ \"\" C:\\\";\n        }\n#if A\n        void Five() {\n#else\n        void Five(int a) {\n#endif\n        }\n        public int Six(int a) => a + 1;\n        T Seven<T>(T a)\n        {\n        }\n    }\n}\n",
-            &["Two 1-22", "Three 3-21", "Four 6-10", "Five 12-16", "Five 14-16", "Six 17-17", "Seven 18-20"],
+            &["Two 1-22", "Three 3-21", "Four 6-10", "Five 12-13", "Five 14-16", "Six 17-17", "Seven 18-20"],
         ),
         (
             "a.kt",
@@ -135,7 +135,7 @@ fn hard_definitions_by_language() {
         (
             "a.ex",
             "defmodule One do\n  @doc \"\"\"\n  def no do\n  \"\"\"\n  def two(a),\n    do: a\n  defimpl Inspect do\n  end\nend\n",
-            &["One 1-9", "two 2-6", "Inspect 7-8"],
+            &["One 1-9", "two 5-6", "Inspect 7-8"],
         ),
         (
             "a.zig",
