@@ -18,7 +18,13 @@ impl MessageQueue {
         std::mem::take(&mut *self.0.lock())
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.lock().is_empty()
+    /// How many messages wait.
+    pub fn len(&self) -> usize {
+        self.0.lock().len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }

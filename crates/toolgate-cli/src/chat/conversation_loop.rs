@@ -1,7 +1,6 @@
 //! The conversation on a terminal: keys, prompts and the end of the agent's work come in one loop, and everything that is
 //! shown goes through the reporter.
 
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -10,12 +9,12 @@ use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use toolgate_agent::{Agent, AgentOutcome};
-use toolgate_contract::{CancellationToken, FinishReason, QuestionOutcome};
+use toolgate_contract::{CancellationToken, FinishReason, QuestionOutcome, counted};
 use toolgate_runtime::ApprovalAnswer;
 
 use super::completion::complete;
 use super::editor::{Editor, EditorAction};
-use super::prompts::Prompt;
+use super::prompts::{Prompt, PromptChange, PromptQueue};
 use super::slash_command::SlashCommand;
 use super::{Chat, Leave};
 use crate::terminal::{
@@ -39,7 +38,7 @@ pub(super) struct ConversationLoop<'a> {
     chat: &'a mut Chat,
     editor: Editor,
     work: Option<Work>,
-    prompts: VecDeque<Prompt>,
+    prompts: PromptQueue,
     /// Names to choose from, below the input.
     choices: Vec<String>,
     /// Whether the last key was an interrupt that had nothing to interrupt.
@@ -48,7 +47,7 @@ pub(super) struct ConversationLoop<'a> {
 
 impl<'a> ConversationLoop<'a> {
     pub(super) fn new(chat: &'a mut Chat, editor: Editor) -> Self {
-        Self { chat, editor, work: None, prompts: VecDeque::new(), choices: Vec::new(), is_leaving: false }
+        Self { chat, editor, work: None, prompts: PromptQueue::default(), choices: Vec::new(), is_leaving: false }
     }
 
     /// Runs until the person leaves.
@@ -61,12 +60,6 @@ impl<'a> ConversationLoop<'a> {
         loop {
             self.draw();
             let is_working = self.work.is_some();
-            let withdrawn = async {
-                match self.prompts.front_mut() {
-                    Some(prompt) => prompt.withdrawn().await,
-                    None => std::future::pending().await,
-                }
-            };
             let ended = async {
                 match &mut self.work {
                     Some(work) => (&mut work.task).await,
@@ -79,13 +72,15 @@ impl<'a> ConversationLoop<'a> {
                     false => std::future::pending().await,
                 }
             };
+            // Keys come first: a prompt takes them only once nothing is typed.
             let leave = tokio::select! {
+                biased;
                 event = keys.next() => match event {
                     Some(Ok(event)) => self.take(event)?,
                     Some(Err(_)) | None => Leave::Now,
                 },
                 Some(prompt) = asked.recv() => self.ask(prompt),
-                () = withdrawn => self.withdraw(),
+                change = self.prompts.changed() => self.prompt_changed(change),
                 ended = ended => self.finish(ended?)?,
                 () = second => Leave::No,
                 () = quit.cancelled() => Leave::Now,
@@ -99,7 +94,7 @@ impl<'a> ConversationLoop<'a> {
 
     /// Stops the work before the conversation ends, so that its end is on record.
     async fn stop(mut self) -> Result<()> {
-        self.prompts.clear();
+        self.prompts = PromptQueue::default();
         if let Some(Work { task, cancel, .. }) = self.work.take() {
             cancel.cancel();
             let (agent, _) = task.await?;
@@ -111,27 +106,27 @@ impl<'a> ConversationLoop<'a> {
 
     fn draw(&self) {
         let width = LiveScreen::width();
-        let prompt = match self.prompts.front() {
+        let asks = match self.prompts.open() {
             Some(Prompt::Approval(request, _)) => {
                 let lines = vec![answer_hint(request)];
                 return self.chat.reporter.set_input(LiveArea { cursor: Some((0, 0)), lines });
             }
-            Some(Prompt::Reason(_)) => "why not?",
-            Some(Prompt::Question(..)) => "your answer:",
-            None => "›",
+            Some(Prompt::Reason(_)) => Some("why not?"),
+            Some(Prompt::Question(..)) => Some("your answer:"),
+            None => self.prompts.first().map(|_| "asked above; answer it when you have stopped typing"),
         };
-        let hint = match (self.prompts.is_empty(), &self.work) {
-            (false, _) => "",
-            (true, Some(work)) if work.cancel.is_cancelled() => "interrupting …",
-            (true, Some(_)) => "type to steer; Esc interrupts",
-            (true, None) if self.is_leaving => "Ctrl-C again, or Ctrl-D, ends the conversation",
-            (true, None) => "what should be done? /help shows what you can do",
+        let hint = match (asks, &self.work) {
+            (Some(_), _) => "",
+            (None, Some(work)) if work.cancel.is_cancelled() => "interrupting …",
+            (None, Some(_)) => "type to steer; Esc interrupts",
+            (None, None) if self.is_leaving => "Ctrl-C again, or Ctrl-D, ends the conversation",
+            (None, None) => "what should be done? /help shows what you can do",
         };
         let mut area = self.editor.view("›", hint, width);
         area.lines.insert(0, self.status(width));
         area.cursor = area.cursor.map(|(line, column)| (line + 1, column));
-        if prompt != "›" {
-            area.lines.insert(1, paint(YELLOW, prompt));
+        if let Some(asks) = asks {
+            area.lines.insert(1, paint(YELLOW, asks));
             area.cursor = area.cursor.map(|(line, column)| (line + 1, column));
         }
         if !self.choices.is_empty() {
@@ -163,9 +158,10 @@ impl<'a> ConversationLoop<'a> {
     }
 
     fn key(&mut self, key: KeyEvent) -> Result<Leave> {
-        if let Some(Prompt::Approval(..)) = self.prompts.front() {
+        if let Some(Prompt::Approval(..)) = self.prompts.open() {
             return Ok(self.approval_key(key));
         }
+        self.prompts.typed();
         self.choices.clear();
         let was_leaving = std::mem::take(&mut self.is_leaving);
         match self.editor.key(key) {
@@ -180,7 +176,7 @@ impl<'a> ConversationLoop<'a> {
 
     /// An approval is answered with one key.
     fn approval_key(&mut self, key: KeyEvent) -> Leave {
-        let Some(Prompt::Approval(request, answer)) = self.prompts.pop_front() else { return Leave::No };
+        let Some(Prompt::Approval(request, answer)) = self.prompts.take() else { return Leave::No };
         let is_control = key.modifiers.contains(crossterm::event::KeyModifiers::CONTROL);
         let typed = match key.code {
             KeyCode::Char(letter) if !is_control => read_answer(letter.encode_utf8(&mut [0; 4]), &request),
@@ -190,11 +186,12 @@ impl<'a> ConversationLoop<'a> {
             (Some(TypedAnswer::Yes(scope)), _) => {
                 // One that was withdrawn meanwhile needs no answer.
                 let _ = answer.send(ApprovalAnswer::Granted { scope, by: person_name() });
+                self.prompt_done();
             }
-            (Some(TypedAnswer::No), _) => self.prompts.push_front(Prompt::Reason(answer)),
+            (Some(TypedAnswer::No), _) => self.prompts.put_back(Prompt::Reason(answer)),
             (None, KeyCode::Esc) => self.cancel_work(answer),
             (None, KeyCode::Char('c')) if is_control => self.cancel_work(answer),
-            (Some(TypedAnswer::Abort) | None, _) => self.prompts.push_front(Prompt::Approval(request, answer)),
+            (Some(TypedAnswer::Abort) | None, _) => self.prompts.put_back(Prompt::Approval(request, answer)),
         }
         Leave::No
     }
@@ -202,6 +199,7 @@ impl<'a> ConversationLoop<'a> {
     /// An interrupt while a person is asked stops the work, and so the question.
     fn cancel_work(&mut self, answer: tokio::sync::oneshot::Sender<ApprovalAnswer>) {
         drop(answer);
+        self.prompt_done();
         if let Some(work) = &self.work {
             work.cancel.cancel();
         }
@@ -230,7 +228,8 @@ impl<'a> ConversationLoop<'a> {
     }
 
     fn submit(&mut self, text: String) -> Result<Leave> {
-        match self.prompts.pop_front() {
+        let prompt = self.prompts.open().is_some().then(|| self.prompts.take()).flatten();
+        match prompt {
             Some(prompt) => self.answer(prompt, &text),
             None if text.trim().is_empty() => {}
             None => {
@@ -271,14 +270,20 @@ impl<'a> ConversationLoop<'a> {
         self.work = Some(Work { task, cancel, began: Instant::now() });
     }
 
-    /// The agent has ended its work. Messages that it didn't read become its next task.
+    /// The agent has ended its work. Messages that it didn't read become its next task; where it can't go on, they wait.
     fn finish(&mut self, (agent, outcome): (Agent, AgentOutcome)) -> Result<Leave> {
         self.work = None;
         self.chat.report(&outcome);
-        let unread = self.chat.messages.take();
-        match (unread.is_empty(), outcome.finish) {
-            (false, FinishReason::Answered | FinishReason::Cancelled) => self.begin(agent, unread.join("\n\n")),
-            _ => self.chat.agent = Some(agent),
+        let goes_on = matches!(outcome.finish, FinishReason::Answered | FinishReason::Cancelled);
+        let unread = if goes_on { self.chat.messages.take() } else { Vec::new() };
+        match unread.is_empty() {
+            false => self.begin(agent, unread.join("\n\n")),
+            true => self.chat.agent = Some(agent),
+        }
+        let left = self.chat.messages.len();
+        if left > 0 && !goes_on {
+            let note = format!("(unread, and sent with your next message: {})", counted(left, "message"));
+            self.chat.reporter.print(&[paint(DIM, note)]);
         }
         Ok(Leave::No)
     }
@@ -289,15 +294,28 @@ impl<'a> ConversationLoop<'a> {
             Prompt::Question(question, _) => self.chat.reporter.print(&question_lines(question)),
             Prompt::Reason(_) => {}
         }
-        self.prompts.push_back(prompt);
+        self.prompts.push(prompt);
         Leave::No
     }
 
-    fn withdraw(&mut self) -> Leave {
-        self.prompts.pop_front();
-        let note = "(no longer needed: it was answered elsewhere or cancelled)";
-        self.chat.reporter.print(&[paint(DIM, note)]);
+    fn prompt_changed(&mut self, change: PromptChange) -> Leave {
+        match change {
+            PromptChange::MayOpen => self.prompts.begin(self.editor.take()),
+            PromptChange::Withdrawn => {
+                self.prompts.take();
+                let note = "(no longer needed: it was answered elsewhere or cancelled)";
+                self.chat.reporter.print(&[paint(DIM, note)]);
+                self.prompt_done();
+            }
+        }
         Leave::No
+    }
+
+    /// The first prompt is done; the person's own text comes back.
+    fn prompt_done(&mut self) {
+        if let Some(draft) = self.prompts.done() {
+            self.editor.restore(draft);
+        }
     }
 
     fn answer(&mut self, prompt: Prompt, text: &str) {
@@ -305,18 +323,20 @@ impl<'a> ConversationLoop<'a> {
             Prompt::Reason(answer) => {
                 let reason = Some(text.trim().to_owned()).filter(|reason| !reason.is_empty());
                 let _ = answer.send(ApprovalAnswer::Denied { by: person_name(), reason });
+                self.prompt_done();
             }
             Prompt::Question(question, answer) => match question.answer(text, &person_name()) {
                 Some(given) => {
                     self.chat.reporter.print(&[said(text)]);
                     let _ = answer.send(QuestionOutcome::Answered(given));
+                    self.prompt_done();
                 }
                 None => {
                     self.chat.reporter.print(&[paint(DIM, "Please type one of the numbers, or an answer.")]);
-                    self.prompts.push_front(Prompt::Question(question, answer));
+                    self.prompts.put_back(Prompt::Question(question, answer));
                 }
             },
-            Prompt::Approval(..) => self.prompts.push_front(prompt),
+            Prompt::Approval(..) => self.prompts.put_back(prompt),
         }
     }
 }

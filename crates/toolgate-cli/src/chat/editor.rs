@@ -57,9 +57,21 @@ impl Editor {
     }
 
     pub(super) fn clear(&mut self) {
-        self.text.clear();
+        self.take();
+    }
+
+    /// Takes the text away.
+    pub(super) fn take(&mut self) -> String {
         self.cursor = 0;
         self.browsing = None;
+        std::mem::take(&mut self.text)
+    }
+
+    /// Shows this text instead, with the cursor behind it.
+    pub(super) fn restore(&mut self, text: String) {
+        self.clear();
+        self.cursor = text.len();
+        self.text = text;
     }
 
     /// Inserts text, such as a paste.
@@ -122,9 +134,7 @@ impl Editor {
             self.replace_before_cursor(1, "\n");
             return EditorAction::None;
         }
-        let text = std::mem::take(&mut self.text);
-        self.clear();
-        EditorAction::Submit(text)
+        EditorAction::Submit(self.take())
     }
 
     /// Adds a text to the history.

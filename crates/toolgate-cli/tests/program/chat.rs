@@ -140,6 +140,61 @@ text = "Gone."
     assert!(!world.workspace().join("hello.txt").exists());
 }
 
+/// Somebody who is typing when a request comes answers nothing by it, and their text comes back after the answer.
+#[test]
+fn what_is_half_typed_neither_answers_a_request_nor_is_lost() {
+    let world = world(
+        r#"
+[[turns]]
+text = "Working."
+calls = [{ tool = "shell", args = { command = "while [ ! -e go ]; do sleep 0.05; done", tty = true } }]
+
+[[turns]]
+calls = [{ tool = "ask", args = { question = "Which way?" } }]
+
+[[turns]]
+expect = ["to the left"]
+calls = [{ tool = "delete", args = { path = "hello.txt" } }]
+
+[[turns]]
+expect = ["approval_denied", "yes, be quick"]
+text = "Kept."
+"#,
+    );
+    let mut person = person(&world);
+    person.types("Go.").types(ENTER).waits_for("shell while").types("yes, be");
+    world.put(&world.workspace().join("go"), "");
+    person.waits_for("your answer:").waits_until_gone("yes, be").types("to the left").types(ENTER);
+    person.waits_for("y yes").types("n").waits_for("why not?").types(ENTER);
+    person.waits_until("the text is back", |screen| screen.contains("› yes, be")).types(" quick").types(ENTER);
+    person.waits_for("Kept.").types(CONTROL_D);
+    assert_eq!(person.leaves(), 0);
+    assert!(world.workspace().join("hello.txt").exists());
+}
+
+/// A message that the model couldn't read, since its work ended with an error, goes with the next one.
+#[test]
+fn a_message_outlives_the_failure_of_the_model() {
+    let world = world(
+        r#"
+[[turns]]
+text = "Working."
+calls = [{ tool = "shell", args = { command = "while [ ! -e go ]; do sleep 0.05; done", tty = true } }]
+
+[[turns]]
+expect = ["Go on.", "Mind the gap."]
+text = "Minding it."
+"#,
+    );
+    let mut person = Person::sits_at(&world, SIZE, &["chat", "--max-turns", "1"]);
+    person.waits_for("what should be done?").types("Go.").types(ENTER).waits_for("shell while");
+    person.types("Mind the gap.").types(ENTER).waits_for("(before its next turn) Mind the gap.");
+    world.put(&world.workspace().join("go"), "");
+    person.waits_for("turn_limit").waits_for("sent with your next message: 1 message");
+    person.types("Go on.").types(ENTER).waits_for("Minding it.").types(CONTROL_D);
+    assert_eq!(person.leaves(), 0);
+}
+
 #[test]
 fn changes_are_shown_and_undone_and_the_model_is_told() {
     let world = world(
