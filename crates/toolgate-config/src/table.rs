@@ -138,7 +138,7 @@ settings! {
         "Bytes of output that are kept of one process (1 GiB). A process that writes more is stopped.";
     PROCESSES_SETTLE_SECONDS: u64 = 10 * 60, "processes.settle_seconds", Tighten,
         |config| config.processes.settle_seconds,
-        "Seconds that comparing the staged changes of a command may take, once it has ended. After that they are kept as a rehearsal, for `commit`.";
+        "Seconds that comparing the staged changes of a command may take, once it has ended: the rest of its `timeout_seconds` (60 if less is left), and at most this. After that they are kept as a rehearsal, for `commit`.";
 
     FETCH_BODY_BYTES: u64 = 10 * MEBIBYTE, "fetch.body_bytes", Tighten, |config| config.fetch.body_bytes,
         "Bytes of a response, decompressed, that `fetch` reads (10 MiB).";

@@ -17,6 +17,14 @@ use crate::locks::PathLocks;
 /// The exit code of a process that timed out, as of coreutils' `timeout`.
 const TIMED_OUT: i32 = 124;
 
+/// Comparing what a command changed counts in its time limit. What ran until near its limit has at least this long for it.
+const LEAST_TO_COMPARE: Duration = Duration::from_secs(60);
+
+/// How long comparing the staged changes of a command may take: the rest of its own time limit, at most as long as configured.
+fn time_to_compare(limit: Duration, used: Duration, longest: Duration) -> Duration {
+    limit.saturating_sub(used).max(LEAST_TO_COMPARE).min(longest)
+}
+
 /// A process and everything that is needed to supervise it.
 pub(crate) struct ProcessSupervisor {
     pub(crate) child: SupervisedChild,
@@ -28,7 +36,7 @@ pub(crate) struct ProcessSupervisor {
     pub(crate) shown: OutputThrottle,
     /// Its timeout.
     pub(crate) longest: Duration,
-    /// How long comparing its staged changes may take.
+    /// The longest that comparing its staged changes may take, whatever its timeout.
     pub(crate) settle_longest: Duration,
     /// Bytes of output; a process that writes more is killed.
     pub(crate) most_bytes: u64,
@@ -50,7 +58,7 @@ impl ProcessSupervisor {
     pub(crate) async fn supervise(mut self) {
         let started = Instant::now();
         let (stopped, fault) = self.listen(started + self.longest).await;
-        let (code, changes) = match self.wait_and_settle().await {
+        let (code, changes) = match self.wait_and_settle(started).await {
             Ok((code, changes)) => (fault.map_or(Ok(code), Err), changes),
             Err(error) => (Err(error), None),
         };
@@ -58,14 +66,15 @@ impl ProcessSupervisor {
     }
 
     /// Waits for the end, and settles the command's changes before the end is reported.
-    async fn wait_and_settle(&self) -> Result<(i32, Option<SettledChanges>), ToolError> {
+    async fn wait_and_settle(&self, started: Instant) -> Result<(i32, Option<SettledChanges>), ToolError> {
         let code = self.child.0.wait().await?;
         let staged = self.child.0.staged();
         let _lock = match staged {
             Some(_) => Some(self.locks.acquire_for_settling().await),
             None => None,
         };
-        let changes = self.settlement.settle(staged, self.settle_longest).await?;
+        let longest = time_to_compare(self.longest, started.elapsed(), self.settle_longest);
+        let changes = self.settlement.settle(staged, longest).await?;
         Ok((code, changes))
     }
 
@@ -182,5 +191,18 @@ fn ended(process: &str, end: &ProcessExit) -> EventPayload {
         timed_out: end.stopped == Some(StopReason::Time),
         duration_ms: end.duration.as_millis() as u64,
         refs: end.refs.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comparing_counts_in_the_time_limit() {
+        let seconds = Duration::from_secs;
+        let allowed = |limit, used| time_to_compare(seconds(limit), seconds(used), seconds(600)).as_secs();
+        assert_eq!([allowed(3600, 5), allowed(200, 20), allowed(120, 110), allowed(5, 5)], [600, 180, 60, 60]);
+        assert_eq!(time_to_compare(seconds(120), seconds(0), Duration::ZERO), Duration::ZERO);
     }
 }
