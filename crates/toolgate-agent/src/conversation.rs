@@ -8,7 +8,7 @@ use toolgate_contract::{Artifacts, MaskedPart, ToolError, counted};
 use crate::model::ConversationEntry;
 use crate::past_conversation::PastConversation;
 
-/// Results of this many last turns always stay.
+/// Results of this many last turns stay as long as everything else makes room enough.
 const PROTECTED_TURNS: usize = 2;
 /// Shorter results aren't worth replacing.
 const MIN_REPLACED_BYTES: usize = 400;
@@ -127,27 +127,40 @@ impl Conversation {
         self.tokens() > self.context_tokens
     }
 
-    /// Replaces old results, oldest first, until enough is free; if that isn't enough, also the arguments of old calls.
+    /// Replaces old results, oldest first, until enough is free; if that isn't enough, also the arguments of old calls, and
+    /// then the results of the last turns: the model can read those in parts.
     pub(crate) fn make_room(&mut self, artifacts: &dyn Artifacts) -> Result<Masked, ToolError> {
         let mut masked = Masked::default();
         if !self.is_too_long() {
             return Ok(masked);
         }
         let target = (self.context_tokens as f64 * (1.0 - FREED_SHARE)) as u64;
-        let results = self.old_results();
+        let mut results = self.results();
+        let recent = results.split_off(results.len().saturating_sub(PROTECTED_TURNS));
         let calls = 0..results.last().copied().unwrap_or_default();
         for index in results.into_iter().chain(calls) {
             if self.tokens() <= target {
                 break;
             }
-            let entry = &mut self.entries[index];
-            let before = entry.bytes();
-            let parts = parts_to_mask(entry, index, artifacts)?;
-            parts.iter().for_each(|part| mask(entry, part));
-            masked.parts.extend(parts);
-            self.bytes = self.bytes - before + entry.bytes();
+            masked.parts.extend(self.mask_entry(index, artifacts)?);
+        }
+        for index in recent {
+            if !self.is_too_long() {
+                break;
+            }
+            masked.parts.extend(self.mask_entry(index, artifacts)?);
         }
         Ok(masked)
+    }
+
+    /// Replaces everything in an entry that can be.
+    fn mask_entry(&mut self, index: usize, artifacts: &dyn Artifacts) -> Result<Vec<MaskedPart>, ToolError> {
+        let entry = &mut self.entries[index];
+        let before = entry.bytes();
+        let parts = parts_to_mask(entry, index, artifacts)?;
+        parts.iter().for_each(|part| mask(entry, part));
+        self.bytes = self.bytes - before + entry.bytes();
+        Ok(parts)
     }
 
     /// Lowers the size of the context window after the provider refused the conversation as too long.
@@ -213,13 +226,10 @@ impl Conversation {
         self.bytes = self.entries.iter().map(ConversationEntry::bytes).sum();
     }
 
-    /// The positions of results that may be replaced.
-    fn old_results(&self) -> Vec<usize> {
+    /// The positions of results.
+    fn results(&self) -> Vec<usize> {
         let all = self.entries.iter().enumerate();
-        let mut results: Vec<usize> =
-            all.filter(|(_, entry)| matches!(entry, ConversationEntry::Observed(_))).map(|(index, _)| index).collect();
-        results.truncate(results.len().saturating_sub(PROTECTED_TURNS));
-        results
+        all.filter(|(_, entry)| matches!(entry, ConversationEntry::Observed(_))).map(|(index, _)| index).collect()
     }
 }
 
@@ -330,9 +340,9 @@ mod tests {
         }
     }
 
-    #[test]
-    fn old_images_make_room_and_the_last_ones_stay() {
-        let mut conversation = Conversation::new(7_000, 0);
+    /// How many images each entry has left, once room is made in a context of this many tokens: six have one each.
+    fn images_left(context_tokens: u64) -> (Vec<usize>, bool) {
+        let mut conversation = Conversation::new(context_tokens, 0);
         for turn in 0..6 {
             let image = InlineImage { mime: "image/png".into(), data: "x".repeat(100_000) };
             conversation.push(ConversationEntry::Observed(vec![Observation {
@@ -347,15 +357,24 @@ mod tests {
         }
         assert!(conversation.is_too_long());
         let masked = conversation.make_room(&NothingToKeep).unwrap();
-        assert_eq!((masked.parts.len(), masked.bytes()), (4, 400_000));
-        let left: Vec<usize> = conversation
-            .entries()
-            .iter()
-            .map(|entry| match entry {
-                ConversationEntry::Observed(seen) => seen[0].images.len(),
-                _ => 0,
-            })
-            .collect();
-        assert_eq!((left, conversation.is_too_long()), (vec![0, 0, 0, 0, 1, 1], false));
+        let left = conversation.entries().iter().map(|entry| match entry {
+            ConversationEntry::Observed(seen) => seen[0].images.len(),
+            _ => 0,
+        });
+        let left: Vec<usize> = left.collect();
+        assert_eq!(masked.bytes(), 100_000 * (6 - left.iter().sum::<usize>() as u64));
+        (left, conversation.is_too_long())
+    }
+
+    #[test]
+    fn old_images_make_room_and_the_last_ones_stay() {
+        assert_eq!(images_left(7_000), (vec![0, 0, 0, 0, 1, 1], false));
+    }
+
+    #[test]
+    fn the_last_ones_make_room_where_the_old_ones_are_not_enough() {
+        assert_eq!(images_left(2_000), (vec![0, 0, 0, 0, 0, 1], false));
+        assert_eq!(images_left(1_000), (vec![0, 0, 0, 0, 0, 0], false));
+        assert_eq!(images_left(10), (vec![0, 0, 0, 0, 0, 0], true), "what remains doesn't fit");
     }
 }

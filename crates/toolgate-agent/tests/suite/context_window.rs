@@ -120,6 +120,14 @@ async fn a_provider_that_says_it_is_too_long_gets_less() {
     assert!(size(6) < size(4) * 8 / 10, "{} after {}", size(6), size(4));
     assert!(seen[6].body["messages"][1]["content"].as_str().unwrap().contains("It was long."));
 
+    // There is nothing old yet, so the first of the two results goes.
+    let plays = [read(290), read(291), too_long(), Play::says("Done.")];
+    let server = ModelServer::start(plays).await;
+    let outcome = work(&world, chat_model(&server), controls()).await;
+    assert_eq!(outcome.answer(), Some("Done."), "{}", outcome.summary);
+    let shown = server.seen()[3].body["messages"].to_string();
+    assert_eq!(shown.matches("was removed to save context").count(), 1, "{shown}");
+
     let hopeless = crate::world::world();
     let server = ModelServer::start([too_long()]).await;
     let outcome = work(&hopeless, chat_model(&server), controls()).await;
