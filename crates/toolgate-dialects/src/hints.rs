@@ -123,7 +123,7 @@ mod tests {
     fn a_list_of_all_tools_has_those_whose_native_tool_is_there() {
         let error = ToolError::new(ErrorCode::UnknownTool, "").with_hint("The tools here are: grep, read, shell.");
         let said = dialect("gemini").unwrap().with_own_names("write_file", "write", &error);
-        let expected = "The tools here are: read_file, grep_search, run_shell_command.";
+        let expected = "The tools here are: read_file, read_many_files, grep_search, run_shell_command.";
         assert_eq!(said.hint.as_deref(), Some(expected));
     }
 
