@@ -29,6 +29,7 @@ pub(crate) static CODEX_HOOKS: HookClient = HookClient {
         "A hook that is missing, fails, is killed, takes too long or prints something else lets a call run; `toolgate with codex` \
          confines it then.",
         "Codex asks nobody on a hook's word: what needs approval is refused, and waits in `toolgate approvals`.",
+        "Its own rules about commands (`.codex/rules`) are applied to what a command is replaced by; put them into Toolgate's policy.",
     ],
 };
 

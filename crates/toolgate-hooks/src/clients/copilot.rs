@@ -26,6 +26,7 @@ pub(crate) static COPILOT_HOOKS: HookClient = HookClient {
         "`disableAllHooks` in settings switches hooks off, those of a workspace too; `toolgate with copilot` doesn't start then.",
         "Copilot also reads hooks of `.claude/settings.json`, so a call may be judged twice.",
         "Files that you mention with `@` are read without a hook.",
+        "Its own rules about commands (`--deny-tool`) are applied to what a command is replaced by; put them into Toolgate's policy.",
     ],
 };
 

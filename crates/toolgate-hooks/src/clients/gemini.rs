@@ -27,6 +27,7 @@ pub(crate) static GEMINI_HOOKS: HookClient = HookClient {
         "`hooksConfig` in settings switches hooks off, all or by name; `toolgate with gemini` brings its own, which it doesn't reach.",
         "Gemini hangs where a hook asks and nobody is there: what needs approval is refused, and waits in `toolgate approvals`.",
         "Files that you mention with `@` are read without a hook; hidden ones are refused by their name in your message.",
+        "Its own rules about commands (`tools.exclude`) are applied to what a command is replaced by; put them into Toolgate's policy.",
     ],
 };
 

@@ -25,6 +25,7 @@ pub(crate) static OPENCODE_HOOKS: HookClient = HookClient {
         "`--pure` and its variable switch plugins off, and hooks with them; `toolgate with opencode` refuses both.",
         "opencode can't be told to ask: what needs approval is refused, and waits in `toolgate approvals`.",
         "Files that you mention with `@` are read without a hook.",
+        "Its own rules about commands (`permission.bash`) are applied to what a command is replaced by; put them into Toolgate's policy.",
     ],
 };
 

@@ -42,7 +42,7 @@ pub(super) fn check(name: &str, workspace: &Path) -> Result<Option<HookCheck>> {
     let command = format!("shred -u {}", canary.display());
     let mut input = json!({ start.argument: command });
     if name == "copilot" {
-        input["description"] = json!("Toolgate's canary");
+        input["description"] = json!("canary");
     }
     let call = ScriptedCall { tool: start.shell, input };
     let work = async { block_in_place(|| run(name, &start, workspace, scratch.path())) };
@@ -98,7 +98,7 @@ fn start(name: &str, port: u16, scratch: &TempDir) -> Result<Option<ClientStart>
                 ("ANTHROPIC_API_KEY", "none".into()),
                 ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".into()),
             ];
-            let words = words(&["-p", "Toolgate's canary", "--allowedTools", "Bash", "--settings", &settings]);
+            let words = words(&["-p", "canary", "--allowedTools", "Bash", "--settings", &settings]);
             ClientStart { words, variables, shell: "Bash", argument: "command" }
         }
         "codex" => {
@@ -115,7 +115,7 @@ fn start(name: &str, port: u16, scratch: &TempDir) -> Result<Option<ClientStart>
                 &provider,
                 "-m",
                 "gpt-5.5",
-                "Toolgate's canary",
+                "canary",
             ]);
             ClientStart {
                 words,
@@ -132,7 +132,7 @@ fn start(name: &str, port: u16, scratch: &TempDir) -> Result<Option<ClientStart>
                 ("GOOGLE_GEMINI_BASE_URL", base),
                 ("GEMINI_CLI_SYSTEM_SETTINGS_PATH", file),
             ];
-            let words = words(&["-p", "Toolgate's canary", "--approval-mode", "yolo"]);
+            let words = words(&["-p", "canary", "--approval-mode", "yolo"]);
             ClientStart { words, variables, shell: "run_shell_command", argument: "command" }
         }
         "opencode" => {
@@ -150,7 +150,7 @@ fn start(name: &str, port: u16, scratch: &TempDir) -> Result<Option<ClientStart>
                 ("OPENCODE_DISABLE_MODELS_FETCH", "1".into()),
                 ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1".into()),
             ];
-            ClientStart { words: words(&["run", "Toolgate's canary"]), variables, shell: "bash", argument: "command" }
+            ClientStart { words: words(&["run", "canary"]), variables, shell: "bash", argument: "command" }
         }
         "copilot" => {
             let variables = vec![
@@ -160,7 +160,7 @@ fn start(name: &str, port: u16, scratch: &TempDir) -> Result<Option<ClientStart>
                 ("COPILOT_MODEL", "gpt-5.5".into()),
                 ("COPILOT_OFFLINE", "true".into()),
             ];
-            let words = words(&["-p", "Toolgate's canary", "--allow-all-tools"]);
+            let words = words(&["-p", "canary", "--allow-all-tools"]);
             ClientStart { words, variables, shell: "bash", argument: "command" }
         }
         _ => return Ok(None),
