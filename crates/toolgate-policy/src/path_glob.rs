@@ -9,6 +9,8 @@ use toolgate_config::ConfigFault;
 use toolgate_contract::unescape_path;
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
+use regex_automata::meta::{self, Regex};
+use regex_automata::util::syntax;
 
 /// How letter case is compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -150,22 +152,30 @@ impl IndexedGlobs {
 /// Many patterns as one, for a quick negative answer: every path that one of them could match, at any depth, passes.
 /// Much faster than a [`PathSet`], but it can't tell which pattern matched.
 #[derive(Debug)]
-pub(crate) struct PathPrefilter(GlobSet);
+pub(crate) struct PathPrefilter(Regex);
 
 impl PathPrefilter {
     /// Takes patterns in which commas occur only within braces.
-    pub(crate) fn new<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Result<Self, globset::Error> {
+    pub(crate) fn new<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Result<Self, ConfigFault> {
         let bare = |pattern: &'a str| pattern.trim_start_matches("./").trim_start_matches("**/");
         let any = patterns.into_iter().map(bare).collect::<Vec<_>>().join(",");
-        let mut builder = GlobSetBuilder::new();
-        for form in [format!("**/{{{any}}}"), format!("**/{{{any}}}/**")] {
-            builder.add(GlobBuilder::new(&fold(&form)).literal_separator(true).backslash_escape(true).build()?);
-        }
-        builder.build().map(Self)
+        let too_large = |fault: &dyn std::error::Error| {
+            ConfigFault::new(format!("The path patterns can't be read as one: {fault}."), "Use simpler patterns.")
+        };
+        let form = fold(&format!("**/{{{any}}}")).into_owned();
+        let glob = GlobBuilder::new(&form).literal_separator(true).backslash_escape(true).build();
+        let glob = glob.map_err(|fault| too_large(&fault))?;
+        // A glob ends where the path does; a prefilter also lets through what is beneath.
+        let beneath = format!("{}(?:/.*)?$", glob.regex().trim_end_matches('$'));
+        // As `globset` compiles a glob, but without the automatons that take longer to build than a short call has.
+        let quickly_built = meta::Config::new().utf8_empty(false).dfa(false).onepass(false);
+        let bytes = syntax::Config::new().utf8(false).dot_matches_new_line(true);
+        let built = Regex::builder().configure(quickly_built).syntax(bytes).build(&beneath);
+        built.map(Self).map_err(|fault| too_large(&fault))
     }
 
     pub(crate) fn lets_through(&self, path: &str) -> bool {
-        forms(&fold(tidy(path)), CaseFolding::Folded).any(|form| self.0.is_match(OsStr::from_bytes(&form)))
+        forms(&fold(tidy(path)), CaseFolding::Folded).any(|form| self.0.is_match(&*form))
     }
 }
 
