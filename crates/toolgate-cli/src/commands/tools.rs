@@ -1,11 +1,14 @@
 //! `toolgate tools`: lists the tools that a model can call.
 
+mod examples;
+
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use toolgate_contract::{ArgumentFormat, Declaration, Risk};
 use toolgate_dialects::{DefinitionFormat, DialectSet, definition};
 
+use self::examples::example;
 use super::Invocation;
 use super::dialects::checked;
 use crate::exit::Exit;
@@ -58,6 +61,7 @@ impl ToolsArgs {
         let workspace = open_workspace(&invocation.location)?;
         let tools: Vec<&Declaration> =
             if self.all { workspace.gate.declarations().collect() } else { workspace.gate.offered(&[]).collect() };
+        let words = self.dialect.as_ref().filter(|set| !set.is_native()).map(ToString::to_string);
         let dialects = self.dialect.map(|set| checked(set, workspace.gate.declarations())).transpose()?;
         let mapped = dialects.map(|dialects| dialects.declarations(tools.iter().copied()));
         let tools = match (&self.name, &mapped) {
@@ -76,7 +80,7 @@ impl ToolsArgs {
                 }
             }
             None if invocation.json => write_list(&tools)?,
-            None if self.name.is_some() => tools.iter().for_each(|tool| print_tool(tool)),
+            None if self.name.is_some() => tools.iter().for_each(|tool| print_tool(tool, words.as_deref())),
             None => print_table(&tools),
         }
         Ok(Exit::Ok)
@@ -120,18 +124,19 @@ pub(super) fn needed_arguments(tool: &Declaration) -> Vec<&str> {
     }
 }
 
-/// One tool: what it does, its arguments, and a call of it with the needed ones.
-fn print_tool(tool: &Declaration) {
+/// One tool: what it does, its arguments, and a call of it; for those of a dialect and of other programs one with the needed
+/// arguments.
+fn print_tool(tool: &Declaration, dialect: Option<&str>) {
     outln!("{} {}", paint(BOLD, &tool.name), paint(DIM, &tool.version));
     outln!("{}\n", wrapped(&tool.description, 0));
     let (needed, required) = (needed_arguments(tool), tool.args_schema.get("required").and_then(Value::as_array));
     let arguments = tool.args_schema.get("properties").and_then(Value::as_object);
     let mut table = TextTable::new(&["ARGUMENT", "TYPE", "", "WHAT IT IS"]);
-    let mut example = serde_json::Map::new();
+    let mut least = serde_json::Map::new();
     for (name, schema) in arguments.into_iter().flatten() {
         let is_required = required.is_some_and(|names| names.iter().any(|required| required == name));
         if needed.contains(&name.as_str()) {
-            example.insert(name.clone(), example_of(schema));
+            least.insert(name.clone(), example_of(schema));
         }
         let text = |field: &str| schema.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         table.row([
@@ -142,12 +147,18 @@ fn print_tool(tool: &Declaration) {
         ]);
     }
     table.print();
-    let call = quoted(&Value::from(example).to_string());
-    outln!("\nExample: toolgate call {} {call}", tool.name);
+    let own = example(&tool.name).filter(|_| dialect.is_none());
+    let args = own.map_or_else(|| Value::from(least).to_string(), str::to_owned);
+    let dialect = dialect.map(|names| format!("--dialect {names} ")).unwrap_or_default();
+    outln!("\nExample: toolgate call {dialect}{} {}", tool.name, quoted(&args));
 }
 
-/// The type of an argument; `null`, which stands for leaving it out, isn't named.
+/// The type of an argument, or its values; `null`, which stands for leaving it out, isn't named.
 fn type_of(schema: &Value) -> String {
+    let values = values_of(schema);
+    if !values.is_empty() {
+        return values.join(", ");
+    }
     match schema.get("type") {
         Some(Value::String(name)) => name.clone(),
         Some(Value::Array(names)) => {
@@ -157,7 +168,17 @@ fn type_of(schema: &Value) -> String {
     }
 }
 
+/// The texts that an argument may be, if those are known.
+fn values_of(schema: &Value) -> Vec<&str> {
+    let list = |field: &str| schema.get(field).and_then(Value::as_array).into_iter().flatten();
+    let alternatives = ["oneOf", "anyOf"].into_iter().flat_map(list).flat_map(values_of);
+    list("enum").chain(schema.get("const")).filter_map(Value::as_str).chain(alternatives).collect()
+}
+
 fn example_of(schema: &Value) -> Value {
+    if let Some(value) = values_of(schema).first() {
+        return json!(value);
+    }
     match type_of(schema).as_str() {
         "integer" | "number" => json!(1),
         "boolean" => json!(true),

@@ -253,6 +253,24 @@ fn what_a_command_deletes_is_among_what_it_will_do() {
     assert!(effects.to_string().contains(r#"{"kind":"delete","path":"hello.txt"}"#), "{said}");
 }
 
+/// What is shown as an example can be typed.
+#[test]
+fn every_tool_has_an_example_that_its_arguments_allow() {
+    let world = World::new();
+    let tools = world.run(&["--json", "tools", "--all"]);
+    for line in tools.out.lines() {
+        let tool: serde_json::Value = serde_json::from_str(line).unwrap();
+        let name = tool["name"].as_str().unwrap();
+        let shown = world.run(&["tools", name]).out;
+        let example = shown.lines().find_map(|line| line.strip_prefix("Example: toolgate call ")).unwrap().to_owned();
+        let args = example.split_once(' ').unwrap().1.trim_matches('\'').to_owned();
+        let judged = world.run(&["policy", "explain", "--tool", name, &args]);
+        assert!(judged.code != 2 && !judged.err.contains("invalid_args"), "{name}: {example}: {judged:?}");
+        let is_told = ["todo_read"].contains(&name) || args != "{}";
+        assert!(is_told, "{name}: {example}");
+    }
+}
+
 #[test]
 fn the_program_shows_how_a_tool_is_called() {
     let world = World::new().file("long.txt", "line\n".repeat(2_500));
@@ -260,7 +278,9 @@ fn the_program_shows_how_a_tool_is_called() {
     assert_eq!(bare.code, 2, "{bare:?}");
     assert!(bare.err.contains(r#"`toolgate call read '{"path":"hello.txt"}'`"#), "{bare:?}");
     let shown = world.run(&["tools", "edit"]);
-    for words in ["ARGUMENT", "find", "required", "Example: toolgate call edit '{\"path\":\"…\""] {
+    for words in
+        ["ARGUMENT", "find", "required", r#"Example: toolgate call edit '{"path":"src/main.rs","find":"hello","#]
+    {
         assert!(shown.out.contains(words), "{words}: {shown:?}");
     }
     assert_eq!(world.run(&["tools", "edti"]).code, 2);
@@ -268,6 +288,8 @@ fn the_program_shows_how_a_tool_is_called() {
         let found = world.run(&["call", tool, args]);
         assert!(found.out.is_empty() && found.err.contains("nothing was found; what `.gitignore` names"), "{found:?}");
     }
+    let values = world.run(&["tools", "memory"]);
+    assert!(values.out.contains("create, update, delete, search"), "the values of an argument are named: {values:?}");
     let page = world.run(&["call", "read", r#"{"path":"long.txt"}"#]);
     assert!(page.err.contains("stopped after line 2000 of 2500; continue with \"offset\": 2001"), "{}", page.err);
 }
