@@ -24,15 +24,17 @@ use self::conversation_loop::ConversationLoop;
 use self::editor::Editor;
 use self::history::History;
 use self::prompts::Prompter;
-use self::slash_command::{HELP, SlashCommand};
+use self::slash_command::{COMMANDS, KEYS, SlashCommand};
 use crate::attach::{AttachSocket, ServedProcesses};
-use crate::commands::{AgentArgs, AgentRun, ChangesArgs, Invocation, OpenedModel, RunObservers, UndoArgs};
+use crate::commands::{
+    AgentArgs, AgentRun, ChangesArgs, Invocation, OpenedModel, RunObservers, UndoArgs, recorded_events,
+};
 use crate::exit::Exit;
 use crate::output::{err, outln};
 use crate::signals::cancel_on_signal;
 use crate::terminal::{
-    BOLD, DIM, ExclusivePrompt, GREEN, RED, RawMode, ReportStyle, Reporter, TerminalAnswerer, TerminalApprover,
-    checklist, grouped_count, paint, plain, print_error,
+    BOLD, DIM, ExclusivePrompt, GREEN, LiveScreen, RED, RawMode, ReportStyle, Reporter, TerminalAnswerer,
+    TerminalApprover, checklist, grouped_count, paint, plain, print_error, recap, rows,
 };
 use crate::workspace::{find_workspace, open_workspace_with, person_name};
 
@@ -79,7 +81,7 @@ pub(crate) async fn at_terminal(args: AgentArgs, invocation: Invocation) -> Resu
     };
     let mut chat = Chat::open(args, invocation, reporter, observers).await?;
     let history = History::open(&chat.invocation.location.config.state);
-    chat.greet();
+    chat.greet()?;
     let quit = CancellationToken::new();
     cancel_on_signal(quit.clone(), || {});
     let ticking = Arc::clone(&chat.reporter).tick();
@@ -180,12 +182,17 @@ impl Chat {
         ConversationLoop::new(self, editor).run(asked, quit).await
     }
 
-    fn greet(&self) {
+    /// Says where this is, and where an earlier conversation had got to.
+    fn greet(&self) -> Result<()> {
         let (model, directory) = (&self.opened.name, self.workspace.directory.display());
         let head = format!("{} {}", paint(BOLD, "toolgate"), paint(DIM, format!("{directory} · {}", plain(model))));
-        let continues = self.args.continues || self.args.resume.is_some();
-        let run = continues.then(|| paint(DIM, format!("going on with {}", self.run.id)));
-        self.reporter.print(&[head].into_iter().chain(run).collect::<Vec<_>>());
+        self.reporter.print(&[head]);
+        if self.args.continues || self.args.resume.is_some() {
+            let earlier = recap(&recorded_events(&self.workspace, &self.run)?, LiveScreen::width() - 1);
+            self.reporter.print(&earlier);
+            self.reporter.print(&[paint(DIM, format!("going on with {}", self.run.id))]);
+        }
+        Ok(())
     }
 
     fn take_terminal(&mut self) -> Result<()> {
@@ -244,7 +251,13 @@ impl Chat {
             return Ok(());
         }
         match command {
-            SlashCommand::Help => self.reporter.print(&[HELP.to_owned()]),
+            SlashCommand::Help => {
+                self.reporter.print(&[
+                    COMMANDS.to_owned(),
+                    String::new(),
+                    rows(KEYS, LiveScreen::width() - 1).join("\n"),
+                ]);
+            }
             SlashCommand::Model(None) => self.reporter.print(&[plain(&self.opened.name)]),
             SlashCommand::Model(Some(name)) => self.set_model(&name),
             SlashCommand::Preset(None) => self.reporter.print(&[self.workspace.gate.policy().preset().to_string()]),

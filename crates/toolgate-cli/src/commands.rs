@@ -48,6 +48,7 @@ use crate::policy_flags::PolicyFlags;
 use crate::workspace::find_workspace;
 
 pub(crate) use self::changes::ChangesArgs;
+pub(crate) use self::run::resume::events as recorded_events;
 pub(crate) use self::run::{AgentArgs, AgentRun, OpenedModel, RunObservers};
 pub(crate) use self::undo::UndoArgs;
 

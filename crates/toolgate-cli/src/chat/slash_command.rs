@@ -13,19 +13,20 @@ pub(super) enum SlashCommand {
     Quit,
 }
 
-/// What `/help` shows.
-pub(super) const HELP: &str = "\
+/// The commands, as `/help` shows them.
+pub(super) const COMMANDS: &str = "\
 /model [NAME]    which model answers, or another one from now on
 /preset [NAME]   what tools may do: read-only, workspace, autonomous or full
 /changes         what this conversation changed
 /undo            undo the last change that isn't undone yet
 /plan            the plan and the todo list
 /cost            tokens and money so far
-/quit            end the conversation; also Ctrl-D
+/quit            end the conversation; also Ctrl-D";
 
-Enter sends. Alt-Enter, Ctrl-J or a backslash before Enter begins another line. Tab completes @path and /command. Up and
-Down show what you sent before. While the model works, what you send reaches it before its next turn; Esc or Ctrl-C
-interrupts it.";
+/// The keys, as `/help` tells them below the commands.
+pub(super) const KEYS: &str = "Enter sends. Alt-Enter, Ctrl-J or a backslash before Enter begins another line. Tab completes \
+                               @path and /command. Up and Down show what you sent before. While the model works, what you \
+                               send reaches it before its next turn; Esc or Ctrl-C interrupts it.";
 
 impl SlashCommand {
     /// All commands, as they are typed.

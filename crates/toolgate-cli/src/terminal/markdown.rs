@@ -1,21 +1,32 @@
-//! Shows a model's Markdown on a terminal, line by line as it arrives: headings, lists, emphasis and code. What isn't
-//! understood is shown as it is.
+//! Shows a model's Markdown on a terminal, line by line as it arrives: headings, lists, tables, emphasis and code. What
+//! isn't understood is shown as it is.
 
 use anstyle::Style;
 
+use super::markdown_table::MarkdownTable;
 use super::screen::rows;
 use super::{BLUE, BOLD, DIM, paint, plain};
 
-/// Renders lines; it remembers whether it is inside a block of code.
+/// Renders lines; it remembers whether it is inside a block of code, or a table.
 #[derive(Debug, Default)]
 pub(crate) struct MarkdownRenderer {
     in_code: bool,
+    table: MarkdownTable,
 }
 
 impl MarkdownRenderer {
-    /// The rows of one line, each at most this wide.
+    /// The rows of one line, each at most this wide. A line of a table comes with its last one.
     pub(crate) fn line(&mut self, line: &str, width: usize) -> Vec<String> {
         let line = plain(line).replace('\t', "    ");
+        if !self.in_code && self.table.take(&line) {
+            return Vec::new();
+        }
+        let mut rows = self.table.end(width);
+        rows.extend(self.text_line(line, width));
+        rows
+    }
+
+    fn text_line(&mut self, line: String, width: usize) -> Vec<String> {
         let trimmed = line.trim_start();
         if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
             self.in_code = !self.in_code;
@@ -37,10 +48,6 @@ impl MarkdownRenderer {
         }
         let indent = line.len() - trimmed.len();
         let (mark, text) = list_item(trimmed);
-        // A table's columns would be torn apart.
-        if mark.is_empty() && trimmed.starts_with('|') {
-            return vec![inline(&line)];
-        }
         let hang = indent + mark.chars().count();
         let wrapped = rows(text, width.saturating_sub(hang).max(10));
         let first = format!("{}{mark}", " ".repeat(indent));
@@ -48,9 +55,15 @@ impl MarkdownRenderer {
         wrapped.iter().zip(starts).map(|(row, start)| format!("{start}{}", inline(row.trim_end()))).collect()
     }
 
-    /// Ends the text; the next one begins outside of code.
-    pub(crate) fn end(&mut self) {
+    /// What was written and isn't shown yet, since its table goes on.
+    pub(crate) fn pending(&self) -> &[String] {
+        self.table.lines()
+    }
+
+    /// Ends the text, and gives the rows that are left; the next text begins outside of code.
+    pub(crate) fn end(&mut self, width: usize) -> Vec<String> {
         self.in_code = false;
+        self.table.end(width)
     }
 }
 
@@ -81,7 +94,7 @@ fn list_item(line: &str) -> (String, &str) {
 }
 
 /// Emphasis and code inside a line. A mark without its partner is shown as it is.
-fn inline(line: &str) -> String {
+pub(super) fn inline(line: &str) -> String {
     let (mut shown, mut rest) = (String::new(), line);
     while let Some(found) = rest.find(['`', '*']) {
         shown.push_str(&rest[..found]);
@@ -120,8 +133,9 @@ mod tests {
     /// The rows without their colours.
     fn shown(text: &str, width: usize) -> Vec<String> {
         let mut renderer = MarkdownRenderer::default();
-        let rows = text.lines().flat_map(|line| renderer.line(line, width));
-        rows.map(|row| anstream::adapter::strip_str(&row).to_string()).collect()
+        let mut rows: Vec<String> = text.lines().flat_map(|line| renderer.line(line, width)).collect();
+        rows.extend(renderer.end(width));
+        rows.iter().map(|row| anstream::adapter::strip_str(row).to_string()).collect()
     }
 
     #[test]
@@ -137,6 +151,14 @@ mod tests {
         assert_eq!(shown("- a list item that is long", 12), ["• a list", "  item that", "  is long"]);
         let code = "```\n- not **a** list, and longer than it is wide\n```\n- a";
         assert_eq!(shown(code, 12), ["```", "- not **a** list, and longer than it is wide", "```", "• a"]);
+    }
+
+    #[test]
+    fn a_table_is_shown_once_it_is_whole() {
+        let table = "before\n| a | b |\n|---|---|\n| **one** | 2 |\nafter";
+        assert_eq!(shown(table, 40), ["before", "a   │ b", "────┼──", "one │ 2", "after"]);
+        assert_eq!(shown("| a |\n|---|", 40), ["a", "─"]);
+        assert_eq!(shown("```\n| a |\n```", 40), ["```", "| a |", "```"]);
     }
 
     #[test]

@@ -212,9 +212,9 @@ impl ReporterState {
     /// The rows of the model's last line, which is complete now.
     fn finished_text(&mut self) -> Vec<String> {
         let line = std::mem::take(&mut self.unfinished);
-        let rows =
-            if line.is_empty() { Vec::new() } else { self.markdown.line(line.trim_end(), LiveScreen::width() - 1) };
-        self.markdown.end();
+        let width = LiveScreen::width() - 1;
+        let mut rows = if line.is_empty() { Vec::new() } else { self.markdown.line(line.trim_end(), width) };
+        rows.extend(self.markdown.end(width));
         rows
     }
 
@@ -226,10 +226,12 @@ impl ReporterState {
         let mut area = LiveArea::default();
         if !self.is_paused {
             let most = LiveScreen::height().saturating_sub(self.input.lines.len() + 6).max(2);
-            let unfinished = plain(&self.unfinished);
-            let text = if unfinished.is_empty() { Vec::new() } else { rows(&unfinished, LiveScreen::width() - 1) };
+            let mut text = self.markdown.pending().to_vec();
+            if !self.unfinished.is_empty() {
+                text.extend(rows(&plain(&self.unfinished), LiveScreen::width() - 1));
+            }
             area.lines.extend_from_slice(&text[text.len().saturating_sub(most)..]);
-            area.lines.extend(self.transcript.running().lines());
+            area.lines.extend(self.transcript.running().lines(LiveScreen::width() - 1));
             area.cursor = self.input.cursor.map(|(line, column)| (area.lines.len() + line, column));
             area.lines.extend(self.input.lines.iter().cloned());
             if area.cursor.is_none() && !area.lines.is_empty() {
@@ -249,7 +251,12 @@ impl EventSink for Reporter {
     fn event(&self, event: &Event) {
         let mut state = self.state();
         let were_heard = matches!(state.style, ReportStyle::Streaming | ReportStyle::Screen { .. });
-        let mut lines = state.transcript.lines(event, were_heard);
+        let is_screen = matches!(state.style, ReportStyle::Screen { .. });
+        let width = if is_screen { LiveScreen::width() - 1 } else { usize::MAX };
+        let mut lines = state.transcript.lines(event, were_heard, width);
+        if is_screen {
+            lines = lines.iter().flat_map(|line| line.split('\n')).flat_map(|line| rows(line, width)).collect();
+        }
         if let EventPayload::TurnEnded { tokens, .. } = event.payload {
             state.tokens += tokens;
         }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use super::screen::{shortened, visible_width};
 use super::{DIM, paint, plain};
 
 /// How many running calls are shown.
@@ -11,6 +12,8 @@ const SHOWN: usize = 6;
 const SHORTEST: Duration = Duration::from_millis(150);
 /// How much of a last line is kept.
 const LAST_LINE: usize = 400;
+/// How much of a title is shown, however narrow the terminal is.
+const LEAST_TITLE: usize = 12;
 /// The marks of a call that runs, one after the other.
 const MARKS: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
@@ -59,12 +62,12 @@ impl RunningCalls {
         self.0.is_empty()
     }
 
-    /// The lines for the calls that run: each with its time, and the last line of its output below.
-    pub(crate) fn lines(&self) -> Vec<String> {
+    /// The lines for the calls that run, at most this wide: each with its time, and the last line of its output below.
+    pub(crate) fn lines(&self, width: usize) -> Vec<String> {
         let mut calls: Vec<&RunningCall> = self.0.values().filter(|call| call.began.elapsed() >= SHORTEST).collect();
         calls.sort_by_key(|call| call.began);
         let more = calls.len().saturating_sub(SHOWN);
-        let mut lines: Vec<String> = calls.into_iter().take(SHOWN).flat_map(RunningCall::lines).collect();
+        let mut lines: Vec<String> = calls.into_iter().take(SHOWN).flat_map(|call| call.lines(width)).collect();
         if more > 0 {
             lines.push(paint(DIM, format!("and {more} more")));
         }
@@ -73,14 +76,20 @@ impl RunningCalls {
 }
 
 impl RunningCall {
-    fn lines(&self) -> Vec<String> {
+    fn lines(&self, width: usize) -> Vec<String> {
         let gone = self.began.elapsed();
         let mark = MARKS[(gone.as_millis() / 100) as usize % MARKS.len()];
-        let head = format!("{} {}  {}", paint(DIM, mark), self.title, paint(DIM, elapsed(gone)));
+        let head = headed(&paint(DIM, mark), &self.title, &paint(DIM, elapsed(gone)), width);
         let last = if self.rest.trim().is_empty() { &self.last } else { &self.rest };
         let last = (!last.trim().is_empty()).then(|| format!("  {}", paint(DIM, plain(last.trim()))));
         [head].into_iter().chain(last).collect()
     }
+}
+
+/// A mark, the title of a call and how it went, in one line. Where it would be too wide, the title is shortened.
+pub(super) fn headed(mark: &str, title: &str, how: &str, width: usize) -> String {
+    let taken = visible_width(mark) + visible_width(how) + 3;
+    format!("{mark} {}  {how}", shortened(title, width.saturating_sub(taken).max(LEAST_TITLE)))
 }
 
 /// A time as a person reads it.
@@ -101,7 +110,7 @@ mod tests {
         let mut calls = RunningCalls::default();
         calls.begin("c", "shell make".into());
         let last = |calls: &RunningCalls| {
-            let lines = calls.0["c"].lines();
+            let lines = calls.0["c"].lines(80);
             lines.get(1).map(|line| anstream::adapter::strip_str(line).to_string())
         };
         assert_eq!(last(&calls), None);
@@ -112,6 +121,13 @@ mod tests {
         assert_eq!(last(&calls).as_deref(), Some("  75 %"));
         assert_eq!(calls.end("c").as_deref(), Some("shell make"));
         assert!(calls.is_empty());
+    }
+
+    #[test]
+    fn the_time_is_seen_beside_a_long_title() {
+        let line = headed("✓", &format!("shell {}", "x".repeat(100)), "10.0 s", 40);
+        assert_eq!((visible_width(&line), line.ends_with("xx…  10.0 s")), (40, true), "{line}");
+        assert_eq!(headed("✓", "shell true", "1 ms", 40), "✓ shell true  1 ms");
     }
 
     #[test]

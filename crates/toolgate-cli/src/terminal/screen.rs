@@ -140,6 +140,11 @@ pub(crate) fn cut(line: &str, width: usize) -> String {
     shown
 }
 
+/// A line that is at most this wide; one that isn't ends with an ellipsis.
+pub(crate) fn shortened(line: &str, width: usize) -> String {
+    if visible_width(line) <= width { line.to_owned() } else { format!("{}…", cut(line, width.saturating_sub(1))) }
+}
+
 /// Splits a line into rows of at most this many columns, between words where there are any.
 pub(crate) fn rows(line: &str, width: usize) -> Vec<String> {
     let mut rows = vec![String::new()];
@@ -173,6 +178,7 @@ mod tests {
         assert_eq!(cut("\u{1b}[1mhello\u{1b}[0m", 3), "\u{1b}[1mhel\u{1b}[0m");
         assert_eq!(cut("mm", 5), "mm");
         assert_eq!(cut("日本語", 4), "日本");
+        assert_eq!((shortened("hello", 5), shortened("hello!", 5)), ("hello".into(), "hell…".into()));
         assert_eq!(visible_width("\u{1b}[1m日本\u{1b}[0m!"), 5);
     }
 

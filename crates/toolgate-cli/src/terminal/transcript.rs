@@ -6,7 +6,8 @@ use serde_json::Value;
 use toolgate_contract::{Event, EventPayload, FinishReason, MessageOrigin, ToolError, counted};
 
 use super::checklist::checklist;
-use super::running_calls::RunningCalls;
+use super::running_calls::{RunningCalls, headed};
+use super::screen::shortened;
 use super::{BLUE, BOLD, DIM, GREEN, RED, YELLOW, diff_line, level, paint, plain};
 
 /// Maximum characters of a call's arguments on its line.
@@ -26,8 +27,9 @@ pub(crate) struct Transcript {
 }
 
 impl Transcript {
-    /// The lines for an event. Text of the first agent is left out if it was already shown as it arrived.
-    pub(crate) fn lines(&mut self, event: &Event, text_was_shown: bool) -> Vec<String> {
+    /// The lines for an event. Text of the first agent is left out if it was already shown as it arrived. Lines about calls
+    /// are at most this wide.
+    pub(crate) fn lines(&mut self, event: &Event, text_was_shown: bool, width: usize) -> Vec<String> {
         let depth = event.trace_id.as_ref().and_then(|trace| self.depths.get(trace)).copied().unwrap_or_default();
         let indent = "  ".repeat(depth);
         let lines = match &event.payload {
@@ -69,7 +71,7 @@ impl Transcript {
                 let title = message.title.as_ref().map(|title| format!("{}  ", paint(BOLD, plain(title))));
                 vec![format!("{} {}{}", paint(style, mark), title.unwrap_or_default(), plain(&message.content))]
             }
-            _ => self.of_call(event, depth),
+            _ => self.of_call(event, depth, width.saturating_sub(indent.len())),
         };
         lines.into_iter().map(|line| format!("{indent}{line}")).collect()
     }
@@ -86,7 +88,7 @@ impl Transcript {
         }
     }
 
-    fn of_call(&mut self, event: &Event, depth: usize) -> Vec<String> {
+    fn of_call(&mut self, event: &Event, depth: usize, width: usize) -> Vec<String> {
         let Some(id) = &event.tool_call_id else { return Vec::new() };
         match &event.payload {
             EventPayload::CallStarted { tool, args, .. } => {
@@ -99,8 +101,9 @@ impl Transcript {
                 let code = ending.exit_code.filter(|code| *code != 0).map(|code| format!(" exit code {code}"));
                 let mark = if code.is_some() { paint(YELLOW, "✓") } else { paint(GREEN, "✓") };
                 let time = paint(DIM, format!("{}{}", duration(ending.duration_ms), code.unwrap_or_default()));
-                let head = format!("{mark} {call}  {time}");
-                [head].into_iter().chain(ending.payload.iter().flat_map(glimpse)).collect()
+                let head = headed(&mark, &call, &time, width);
+                let glimpses = ending.payload.iter().flat_map(glimpse).map(|line| shortened(&line, width));
+                [head].into_iter().chain(glimpses).collect()
             }
             EventPayload::CallFailed { error, .. } => {
                 let call = self.calls.end(id).unwrap_or_default();

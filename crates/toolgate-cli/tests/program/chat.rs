@@ -43,7 +43,7 @@ calls = [{ tool = "read", args = { path = "hello.txt" } }]
 
 [[turns]]
 expect = ["world"]
-text = "It says **hello**:\n- to the `world`"
+text = "It says **hello**:\n- to the `world`\n\n| where | what |\n|---|---|\n| here | `it` |"
 
 [[turns]]
 expect = ["And then?"]
@@ -53,7 +53,7 @@ text = "Nothing more."
     let mut person = person(&world);
     person.types("What does it say?").types(ENTER);
     person.waits_for("› What does it say?").waits_for("✓ read hello.txt").waits_for("It says hello:");
-    person.waits_for("• to the world").waits_for("ready · 0 tokens");
+    person.waits_for("• to the world").waits_for("where │ what").waits_for("here  │ it").waits_for("ready · 0 tokens");
     person.types("And then?").types(ENTER).waits_for("Nothing more.");
     person.types("/cost").types(ENTER).waits_for("tokens");
     person.types("/help").types(ENTER).waits_for("/undo            undo the last change");
@@ -105,11 +105,12 @@ text = "Quickly, then."
     );
     let mut person = person(&world);
     person.types("Go.").types(ENTER).waits_for("shell while");
-    person.types("Be quick.").types(ENTER).waits_for("(before its next turn) Be quick.");
+    person.types("Be quick.").types(ALT_ENTER).types("And quiet.").types(ENTER);
+    person.waits_for("(before its next turn) Be quick.");
     world.put(&world.workspace().join("go"), "");
-    person.waits_for("› Be quick.").waits_for("Quickly, then.").types(CONTROL_D);
+    person.waits_for("› Be quick.\n  And quiet.\n").waits_for("Quickly, then.").types(CONTROL_D);
     assert_eq!(person.leaves(), 0);
-    assert!(record(&world).contains(r#""kind":"model.told","text":"Be quick.","by":"person""#));
+    assert!(record(&world).contains(r#""kind":"model.told","text":"Be quick.\nAnd quiet.","by":"person""#));
 }
 
 #[test]
@@ -287,6 +288,7 @@ text = "Going on."
     first.types(CONTROL_D);
     assert_eq!(first.leaves(), 0);
     let mut second = Person::sits_at(&world, (24, 80), &["chat", "--continue"]);
+    second.waits_for("› Plan it.").waits_for("☑ look").waits_for("That is the plan.");
     second.waits_for("going on with run_").waits_for("1,234 tokens").types("/plan").types(ENTER).waits_for("▸ fix");
     second.types("Go on.").types(ENTER).waits_for("Going on.").types(CONTROL_D);
     assert_eq!(second.leaves(), 0);

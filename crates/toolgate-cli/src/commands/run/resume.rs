@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use toolgate_agent::PastConversation;
-use toolgate_contract::{EventPayload, TokenUsage};
+use toolgate_contract::{Event, EventPayload, TokenUsage};
 use toolgate_journal::{Run, list_runs, read_events};
 use toolgate_workspace::Workspace;
 
@@ -32,11 +32,16 @@ pub(crate) fn find(workspace: &Workspace, continues: bool, resume: Option<&str>)
     anyhow::bail!("No agent has worked here yet, so there is nothing to continue. Give a task.")
 }
 
+/// What is on record of a run so far.
+pub(crate) fn events(workspace: &Workspace, run: &Run) -> Result<Vec<Event>> {
+    let events = read_events(&workspace.state.run_dir(&run.id)?)?;
+    events.map(|recorded| Ok(recorded?.event)).collect()
+}
+
 /// The conversation of a run, and the tokens that all its agents have used. The run is open, so its journal was verified
 /// and recovered.
 pub(crate) fn read(workspace: &Workspace, run: &Run) -> Result<(PastConversation, TokenUsage)> {
-    let events = read_events(&workspace.state.run_dir(&run.id)?)?;
-    let events = events.map(|recorded| Ok(recorded?.event)).collect::<Result<Vec<_>>>()?;
+    let events = events(workspace, run)?;
     let mut used = TokenUsage::default();
     for event in &events {
         if let EventPayload::TurnEnded { tokens, .. } = event.payload {
