@@ -1,4 +1,5 @@
 //! What several benchmarks of the program share: a world for it, and a server that is spoken to on its standard input.
+#![allow(dead_code, reason = "each benchmark uses a part of it")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -9,13 +10,13 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A workspace and a home beneath a temporary directory.
-pub struct BenchWorld {
+pub(crate) struct BenchWorld {
     root: TempDir,
 }
 
 impl BenchWorld {
     /// Makes one on a disk, with this configuration of the user's.
-    pub fn new(configuration: &str) -> Self {
+    pub(crate) fn new(configuration: &str) -> Self {
         let root = tempfile::tempdir_in("/var/tmp").unwrap();
         for directory in ["workspace", "home/.config/toolgate"] {
             std::fs::create_dir_all(root.path().join(directory)).unwrap();
@@ -25,17 +26,17 @@ impl BenchWorld {
     }
 
     /// The directory that the program works in.
-    pub fn workspace(&self) -> PathBuf {
+    pub(crate) fn workspace(&self) -> PathBuf {
         self.root.path().join("workspace")
     }
 
     /// The program with these words, in this world.
-    pub fn toolgate(&self, words: &[&str]) -> Command {
+    pub(crate) fn toolgate(&self, words: &[&str]) -> Command {
         self.command(env!("CARGO_BIN_EXE_toolgate"), words)
     }
 
     /// Any program with these words, in this world.
-    pub fn command(&self, program: &str, words: &[&str]) -> Command {
+    pub(crate) fn command(&self, program: &str, words: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(words).current_dir(self.workspace()).env("HOME", self.root.path().join("home"));
         command.stdin(Stdio::null()).stderr(Stdio::null()).stdout(Stdio::null());
@@ -43,7 +44,7 @@ impl BenchWorld {
     }
 
     /// How long a program takes from its start to its end, which is a success.
-    pub fn time(&self, program: &str, words: &[&str]) -> Duration {
+    pub(crate) fn time(&self, program: &str, words: &[&str]) -> Duration {
         let mut command = self.command(program, words);
         let began = Instant::now();
         let status = command.status().unwrap();
@@ -54,7 +55,7 @@ impl BenchWorld {
 }
 
 /// An MCP server that is running and spoken to.
-pub struct SpokenServer {
+pub(crate) struct SpokenServer {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
@@ -63,12 +64,12 @@ pub struct SpokenServer {
 
 impl SpokenServer {
     /// Starts `toolgate serve --stdio` in a world.
-    pub fn of_toolgate(world: &BenchWorld) -> Self {
+    pub(crate) fn of_toolgate(world: &BenchWorld) -> Self {
         Self::start(world.toolgate(&["serve", "--stdio"]))
     }
 
     /// Starts a server, and waits until it is ready.
-    pub fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         let mut server = Self { child, input, output, next: 1 };
@@ -80,7 +81,7 @@ impl SpokenServer {
     }
 
     /// The result of a request, which is a success.
-    pub fn ask(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
         let id = self.next;
         self.next += 1;
         writeln!(self.input, "{}", json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).unwrap();
@@ -96,7 +97,7 @@ impl SpokenServer {
     }
 
     /// How long a call of a tool takes, and its result.
-    pub fn call(&mut self, tool: &str, arguments: &Value) -> (Duration, Value) {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> (Duration, Value) {
         let began = Instant::now();
         let result = self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }));
         (began.elapsed(), result)
@@ -111,7 +112,7 @@ impl Drop for SpokenServer {
 }
 
 /// Makes so many files, fifty in a directory, fifty directories in another.
-pub fn make_tree(root: &Path, files: usize) {
+pub(crate) fn make_tree(root: &Path, files: usize) {
     for number in 0..files {
         let directory = root.join(format!("{}/{}", number / 2_500, number / 50 % 50));
         if number % 50 == 0 {
