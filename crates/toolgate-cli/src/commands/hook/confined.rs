@@ -13,6 +13,7 @@ use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use toolgate_hooks::{CommandPlace, HookOutput, HookedWorkspace, client_named};
 
@@ -22,7 +23,9 @@ use crate::commands::Invocation;
 /// How long a hook waits for the judge: less than its own deadline.
 const PATIENCE: Duration = Duration::from_secs(14);
 /// The longest request, in bytes.
-const MAX_REQUEST: u64 = 64 << 20;
+const MAX_REQUEST: u64 = 16 << 20;
+/// Requests that are answered at the same time; more wait. Whoever is inside decides how many there are.
+const AT_ONCE: usize = 16;
 /// The name of the file that says where the judge is.
 const FILE: &str = "judge.json";
 
@@ -114,8 +117,9 @@ impl JudgingTask {
 }
 
 async fn serve(listener: TcpListener, token: String, hooked: Arc<HookedWorkspace>) {
-    let mut asking = JoinSet::new();
+    let (mut asking, permits) = (JoinSet::new(), Arc::new(Semaphore::new(AT_ONCE)));
     loop {
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
@@ -123,6 +127,7 @@ async fn serve(listener: TcpListener, token: String, hooked: Arc<HookedWorkspace
         let (token, hooked) = (token.clone(), Arc::clone(&hooked));
         asking.spawn(async move {
             let _ = answer(stream, &token, &hooked).await;
+            drop(permit);
         });
         while asking.try_join_next().is_some() {}
     }

@@ -58,7 +58,7 @@ impl HookDoctorArgs {
             canary(&name, invocation)?,
         ];
         if checks[0].is_good {
-            checks.extend(real_client::check(&name, &invocation.location.directory)?);
+            checks.extend(real_client::check(&name, invocation)?);
         }
         let is_good = checks.iter().all(|check| check.is_good);
         if invocation.json {
@@ -130,14 +130,25 @@ fn switched_off(name: &str, invocation: &Invocation) -> Result<HookCheck> {
 /// Has the hook judge a command that has to be denied. Nothing runs.
 fn canary(name: &str, invocation: &Invocation) -> Result<HookCheck> {
     const COMMAND: &str = "rm -rf ~";
+    let denial = denial_of(name, COMMAND, invocation)?;
+    let is_good = denial.is_some();
+    let says = match denial {
+        Some(reason) => format!("`{COMMAND}` is denied: {reason}"),
+        None => format!("`{COMMAND}` wasn't denied"),
+    };
+    Ok(HookCheck { what: "canary", is_good, says })
+}
+
+/// Why the hook of this client denies a command; none if it doesn't. Nothing runs.
+fn denial_of(name: &str, command: &str, invocation: &Invocation) -> Result<Option<String>> {
     let directory = &invocation.location.directory;
     let (event, word) = match name {
         "copilot" => (
-            json!({ "sessionId": "doctor", "cwd": directory, "toolName": "bash", "toolArgs": { "command": COMMAND } }),
+            json!({ "sessionId": "doctor", "cwd": directory, "toolName": "bash", "toolArgs": { "command": command } }),
             Some("preToolUse"),
         ),
         "opencode" => (
-            json!({ "event": "before", "session": "doctor", "directory": directory, "tool": "bash", "input": { "command": COMMAND } }),
+            json!({ "event": "before", "session": "doctor", "directory": directory, "tool": "bash", "input": { "command": command } }),
             None,
         ),
         other => {
@@ -149,7 +160,7 @@ fn canary(name: &str, invocation: &Invocation) -> Result<HookCheck> {
             };
             (
                 json!({ "hook_event_name": event, "session_id": "doctor", "cwd": directory, "tool_name": tool,
-                     "tool_input": { "command": COMMAND } }),
+                     "tool_input": { "command": command } }),
                 None,
             )
         }
@@ -167,10 +178,6 @@ fn canary(name: &str, invocation: &Invocation) -> Result<HookCheck> {
         input.write_all(event.to_string().as_bytes())?;
     }
     let said = running.wait_with_output()?;
-    let is_good = said.status.code() == Some(2) && !said.stderr.is_empty();
-    let says = match is_good {
-        true => format!("`{COMMAND}` is denied: {}", String::from_utf8_lossy(&said.stderr).trim()),
-        false => format!("`{COMMAND}` wasn't denied: {}", String::from_utf8_lossy(&said.stdout).trim()),
-    };
-    Ok(HookCheck { what: "canary", is_good, says })
+    let reason = String::from_utf8_lossy(&said.stderr).trim().to_owned();
+    Ok(Some(reason).filter(|reason| said.status.code() == Some(2) && !reason.is_empty()))
 }

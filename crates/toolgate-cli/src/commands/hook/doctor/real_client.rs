@@ -10,18 +10,20 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::task::block_in_place;
+use toolgate_config::read_optional;
 
-use super::HookCheck;
 use super::scripted_model::{ScriptedCall, ScriptedModel, ToldModel};
-use crate::commands::block_on;
+use super::{HookCheck, denial_of};
+use crate::commands::{Invocation, block_on};
 
-/// How long a client may take for one turn.
-const LIMIT: Duration = Duration::from_secs(90);
+/// How long a client may take for one turn: some set themselves up at their first start.
+const LIMIT: Duration = Duration::from_secs(180);
 /// How often it is looked whether it has ended.
 const EVERY: Duration = Duration::from_millis(50);
 const WHAT: &str = "real client";
+/// What the client is asked to do; its model does what the script says.
+const PROMPT: &str = "canary";
 
 /// How a client is started for one turn against a scripted model.
 struct ClientStart {
@@ -33,22 +35,27 @@ struct ClientStart {
 }
 
 /// Has the installed client ask for the command. None for clients that can't be started without a person.
-pub(super) fn check(name: &str, workspace: &Path) -> Result<Option<HookCheck>> {
+pub(super) fn check(name: &str, invocation: &Invocation) -> Result<Option<HookCheck>> {
     let model = ScriptedModel::bind()?;
     let scratch = tempfile::Builder::new().prefix("toolgate-canary-").tempdir()?;
-    let Some(start) = start(name, model.port(), &scratch)? else { return Ok(None) };
+    let Some(start) = start(name, model.port(), scratch.path(), invocation)? else { return Ok(None) };
     let canary = scratch.path().join("canary");
     std::fs::write(&canary, "alive\n").context("the canary can't be made")?;
     let command = format!("shred -u {}", canary.display());
+    let Some(reason) = denial_of(name, &command, invocation)? else {
+        return Ok(Some(HookCheck { what: WHAT, is_good: false, says: format!("the hook doesn't deny `{command}`") }));
+    };
     let mut input = json!({ start.argument: command });
     if name == "copilot" {
-        input["description"] = json!("canary");
+        input["description"] = json!(PROMPT);
     }
     let call = ScriptedCall { tool: start.shell, input };
-    let work = async { block_in_place(|| run(name, &start, workspace, scratch.path())) };
+    let work = async { block_in_place(|| run(name, &start, &invocation.location.directory, scratch.path())) };
     let (said, told) = block_on(model.answer_during(call, work))??;
     let said = said?;
-    Ok(Some(outcome(&command, canary.is_file(), &told, &said)))
+    // What follows it is a hint, which may differ from call to call.
+    let reason = reason.split(". ").next().unwrap_or_default();
+    Ok(Some(outcome(&command, reason, canary.is_file(), &told, &said)))
 }
 
 /// Runs the client to its end, or until its time is up; what it said, in one text.
@@ -71,23 +78,26 @@ fn run(name: &str, start: &ClientStart, workspace: &Path, scratch: &Path) -> Res
     Ok(String::from_utf8_lossy(&std::fs::read(&output)?).trim().to_owned())
 }
 
-fn outcome(command: &str, is_alive: bool, told: &ToldModel, said: &str) -> HookCheck {
+fn outcome(command: &str, reason: &str, is_alive: bool, told: &ToldModel, said: &str) -> HookCheck {
     let last = said.lines().last().unwrap_or_default();
     let (is_good, says) = match (told.is_asked, is_alive) {
         (false, _) => (false, format!("it never asked the scripted model, so nothing is known: {last}")),
-        (true, false) => (false, format!("`{command}` was run: its hooks don't hold")),
-        (true, true) if told.told.contains("Toolgate") => {
+        (true, false) => (
+            false,
+            format!("`{command}` was run, so its hooks aren't asked. Does it trust this directory, and the hooks?"),
+        ),
+        (true, true) if told.has(reason) => {
             (true, "a command that has to be denied was denied by Toolgate, and its model was told so".to_owned())
         }
         (true, true) => {
-            (false, format!("Toolgate wasn't asked about `{command}`, which came to nothing otherwise: {last}"))
+            (false, format!("its hooks weren't asked about `{command}`, which came to nothing otherwise: {last}"))
         }
     };
     HookCheck { what: WHAT, is_good, says }
 }
 
 /// How to start a client. Its hooks, and whether they are trusted, come from the person's own settings.
-fn start(name: &str, port: u16, scratch: &TempDir) -> Result<Option<ClientStart>> {
+fn start(name: &str, port: u16, scratch: &Path, invocation: &Invocation) -> Result<Option<ClientStart>> {
     let base = format!("http://127.0.0.1:{port}");
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let started = match name {
@@ -98,7 +108,7 @@ fn start(name: &str, port: u16, scratch: &TempDir) -> Result<Option<ClientStart>
                 ("ANTHROPIC_API_KEY", "none".into()),
                 ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".into()),
             ];
-            let words = words(&["-p", "canary", "--allowedTools", "Bash", "--settings", &settings]);
+            let words = words(&["-p", PROMPT, "--allowedTools", "Bash", "--settings", &settings]);
             ClientStart { words, variables, shell: "Bash", argument: "command" }
         }
         "codex" => {
@@ -115,7 +125,7 @@ fn start(name: &str, port: u16, scratch: &TempDir) -> Result<Option<ClientStart>
                 &provider,
                 "-m",
                 "gpt-5.5",
-                "canary",
+                PROMPT,
             ]);
             ClientStart {
                 words,
@@ -125,14 +135,10 @@ fn start(name: &str, port: u16, scratch: &TempDir) -> Result<Option<ClientStart>
             }
         }
         "gemini" => {
-            let settings = json!({ "security": { "auth": { "selectedType": "gemini-api-key" } } });
-            let file = written(scratch, &settings)?;
-            let variables = vec![
-                ("GEMINI_API_KEY", "none".into()),
-                ("GOOGLE_GEMINI_BASE_URL", base),
-                ("GEMINI_CLI_SYSTEM_SETTINGS_PATH", file),
-            ];
-            let words = words(&["-p", "canary", "--approval-mode", "yolo"]);
+            let home = invocation.location.home.clone().context("HOME is not set")?;
+            let mut variables = gemini_home(&home, scratch)?;
+            variables.extend([("GEMINI_API_KEY", "none".into()), ("GOOGLE_GEMINI_BASE_URL", base)]);
+            let words = words(&["-p", PROMPT, "--approval-mode", "yolo"]);
             ClientStart { words, variables, shell: "run_shell_command", argument: "command" }
         }
         "opencode" => {
@@ -150,7 +156,7 @@ fn start(name: &str, port: u16, scratch: &TempDir) -> Result<Option<ClientStart>
                 ("OPENCODE_DISABLE_MODELS_FETCH", "1".into()),
                 ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1".into()),
             ];
-            ClientStart { words: words(&["run", "canary"]), variables, shell: "bash", argument: "command" }
+            ClientStart { words: words(&["run", PROMPT]), variables, shell: "bash", argument: "command" }
         }
         "copilot" => {
             let variables = vec![
@@ -160,7 +166,7 @@ fn start(name: &str, port: u16, scratch: &TempDir) -> Result<Option<ClientStart>
                 ("COPILOT_MODEL", "gpt-5.5".into()),
                 ("COPILOT_OFFLINE", "true".into()),
             ];
-            let words = words(&["-p", "canary", "--allow-all-tools"]);
+            let words = words(&["-p", PROMPT, "--allow-all-tools"]);
             ClientStart { words, variables, shell: "bash", argument: "command" }
         }
         _ => return Ok(None),
@@ -168,8 +174,24 @@ fn start(name: &str, port: u16, scratch: &TempDir) -> Result<Option<ClientStart>
     Ok(Some(started))
 }
 
-fn written(scratch: &TempDir, settings: &Value) -> Result<String> {
-    let file = scratch.path().join("settings.json");
-    std::fs::write(&file, settings.to_string()).context("settings for the client can't be written")?;
-    Ok(file.display().to_string())
+/// A home for Gemini CLI with the person's settings, and the way of signing in that needs no account; nothing else can change that way. The
+/// hooks that it starts work with the person's own configuration and record.
+fn gemini_home(home: &Path, scratch: &Path) -> Result<Vec<(&'static str, String)>> {
+    let (own, made) = (home.join(".gemini"), scratch.join(".gemini"));
+    std::fs::create_dir_all(&made)?;
+    for file in ["trustedFolders.json", "trusted_hooks.json"] {
+        if let Some(text) = read_optional(&own.join(file))? {
+            std::fs::write(made.join(file), text)?;
+        }
+    }
+    let text = read_optional(&own.join("settings.json"))?.unwrap_or_else(|| "{}".into());
+    let mut settings: Value = serde_json::from_str(&text).context("Gemini's settings can't be read")?;
+    settings["security"]["auth"]["selectedType"] = json!("gemini-api-key");
+    std::fs::write(made.join("settings.json"), settings.to_string())?;
+    let kept = |variable: &'static str, beneath: &str| {
+        let named = std::env::var(variable).unwrap_or_else(|_| home.join(beneath).display().to_string());
+        (variable, named)
+    };
+    let home = ("HOME", scratch.display().to_string());
+    Ok(vec![home, kept("XDG_CONFIG_HOME", ".config"), kept("XDG_STATE_HOME", ".local/state")])
 }

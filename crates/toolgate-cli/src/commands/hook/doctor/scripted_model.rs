@@ -56,6 +56,15 @@ pub(super) struct ToldModel {
     pub(super) told: String,
 }
 
+impl ToldModel {
+    /// Whether the client told its model this.
+    pub(super) fn has(&self, text: &str) -> bool {
+        // As it stands in JSON, without the quotes.
+        let quoted = json!(text).to_string();
+        self.told.contains(quoted.trim_matches('"'))
+    }
+}
+
 impl ScriptedModel {
     #[allow(clippy::disallowed_methods, reason = "a server for a client that is started here, on loopback")]
     pub(super) fn bind() -> Result<Self> {
