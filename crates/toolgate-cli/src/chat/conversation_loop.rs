@@ -72,16 +72,17 @@ impl<'a> ConversationLoop<'a> {
                     false => std::future::pending().await,
                 }
             };
-            // Keys come first: a prompt takes them only once nothing is typed.
+            // What is typed after the agent's last word is typed to one that is done. Then come keys: a prompt takes them only once
+            // nothing is typed.
             let leave = tokio::select! {
                 biased;
+                ended = ended => self.finish(ended?)?,
                 event = keys.next() => match event {
                     Some(Ok(event)) => self.take(event)?,
                     Some(Err(_)) | None => Leave::Now,
                 },
                 Some(prompt) = asked.recv() => self.ask(prompt),
                 change = self.prompts.changed() => self.prompt_changed(change),
-                ended = ended => self.finish(ended?)?,
                 () = second => Leave::No,
                 () = quit.cancelled() => Leave::Now,
             };
@@ -149,7 +150,10 @@ impl<'a> ConversationLoop<'a> {
     fn take(&mut self, event: TerminalEvent) -> Result<Leave> {
         match event {
             TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => self.key(key),
+            // An approval is answered with one key; a pasted text is meant for something else.
+            TerminalEvent::Paste(_) if matches!(self.prompts.open(), Some(Prompt::Approval(..))) => Ok(Leave::No),
             TerminalEvent::Paste(text) => {
+                self.prompts.typed();
                 self.editor.insert(&text);
                 Ok(Leave::No)
             }

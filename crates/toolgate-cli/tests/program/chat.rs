@@ -158,8 +158,12 @@ expect = ["to the left"]
 calls = [{ tool = "delete", args = { path = "hello.txt" } }]
 
 [[turns]]
-expect = ["approval_denied", "yes, be quick"]
+expect = ["approval_denied"]
 text = "Kept."
+
+[[turns]]
+expect = ["yes, be quick"]
+text = "Quickly."
 "#,
     );
     let mut person = person(&world);
@@ -167,8 +171,8 @@ text = "Kept."
     world.put(&world.workspace().join("go"), "");
     person.waits_for("your answer:").waits_until_gone("yes, be").types("to the left").types(ENTER);
     person.waits_for("y yes").types("n").waits_for("why not?").types(ENTER);
-    person.waits_until("the text is back", |screen| screen.contains("› yes, be")).types(" quick").types(ENTER);
-    person.waits_for("Kept.").types(CONTROL_D);
+    person.waits_until("the text is back", |screen| screen.contains("› yes, be")).waits_for("Kept.");
+    person.types(" quick").types(ENTER).waits_for("Quickly.").types(CONTROL_D);
     assert_eq!(person.leaves(), 0);
     assert!(world.workspace().join("hello.txt").exists());
 }
