@@ -65,6 +65,10 @@ fn answer(message: &[u8], shared: &ProxyState) -> Option<Vec<u8>> {
 
 fn decide(question: &DnsQuestion<'_>, shared: &ProxyState) -> DnsAnswer {
     let Some(name) = &question.name else { return DnsAnswer::NameError };
+    // An address is no name. With one that stands for a name, rules for this machine's own address would count at other ports.
+    if name.parse::<Ipv4Addr>().is_ok() {
+        return DnsAnswer::NameError;
+    }
     if name == "localhost" || name.ends_with(".localhost") {
         return DnsAnswer::Address(Ipv4Addr::LOCALHOST);
     }

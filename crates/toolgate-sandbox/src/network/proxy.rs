@@ -172,6 +172,8 @@ fn host_of(address: IpAddr, port: u16, shared: &ProxyState) -> Result<Option<Str
         return Ok(Some(address.to_string()));
     }
     match shared.names().name_of(address) {
+        // No synthetic address stands for this machine: its ports are reached by its own address alone.
+        Some(name) if is_this_machine(name) => Ok(None),
         Some(name) => Ok(Some(name.to_owned())),
         None => {
             let reason = format!("{address} stands for no name that was looked up.");

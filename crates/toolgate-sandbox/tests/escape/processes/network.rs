@@ -206,6 +206,9 @@ attack! {
         }
         let (outcome, _) = way.attempt(&List::default(), "ask 198.18.0.1 ok.test");
         assert!(!outcome.worked(), "an empty list lets nobody pass: {outcome:?}");
+        let this_machine = List { names: vec!["127.0.0.1".into(), "localhost".into()], ..List::default() };
+        let (outcome, _) = way.attempt(&this_machine, "ask 198.18.0.1 127.0.0.1");
+        assert!(!outcome.worked(), "an address has no other address that stands for it: {outcome:?}");
         for nameserver in ["8.8.8.8", "127.0.0.1", "10.255.255.53"] {
             way.works(&ok(), &format!("ask {nameserver} ok.test"));
             let (outcome, _) = way.attempt(&ok(), &format!("ask {nameserver} data.evil.test"));
