@@ -195,7 +195,10 @@ fn switches_that_take_safeguards_away_are_refused() {
         &["opencode", "--pure"],
         &["codex", "--dangerously-bypass-approvals-and-sandbox"],
         &["codex", "--disable", "hooks"],
+        &["codex", "--disable=codex_hooks"],
         &["codex", "exec", "-c", "features.hooks=false"],
+        &["codex", "exec", "-c", "features={hooks=false}"],
+        &["codex", "exec", "--config", " \"hooks\".PreToolUse=[]"],
         &["codex", "-s", "workspace-write"],
         &["copilot", "--allow-all"],
     ] {
@@ -207,6 +210,10 @@ fn switches_that_take_safeguards_away_are_refused() {
     let world = World::new().file(".github/copilot/settings.json", "{\"disableAllHooks\": true}");
     let said = world.run(&["with", "copilot"]);
     assert!(said.code != 0 && said.err.contains("settings.json is refused"), "{said:?}");
+    for text in ["{ // off\n \"disableAllHooks\": true }", "{\"disableAllHooks\": true"] {
+        let said = World::new().file(".github/copilot/settings.json", text).run(&["with", "copilot"]);
+        assert!(said.code != 0 && said.err.contains("settings.json is"), "{said:?}");
+    }
 }
 
 /// A client that is no more than a script: what it is handed are real hooks.

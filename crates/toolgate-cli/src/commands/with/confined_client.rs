@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use serde_json::Value;
+use jsonc_parser::ast::{BooleanLit, ObjectProp, Value};
 use toolgate_config::read_optional;
 
 use super::guarded_settings::GuardedSettings;
-use crate::commands::init::SupportedClient;
+use crate::commands::init::{SupportedClient, jsonc};
 use crate::commands::sandbox::ClientState;
 
 /// A client that can be confined as a whole.
@@ -92,9 +92,15 @@ const CLIENTS: &[ConfinedClient] = &[
             "--remote",
         ],
         refused_parts: &[
-            ("features.hooks", TAKES_AWAY),
+            ("-c=features", TAKES_AWAY),
+            ("-cfeatures", TAKES_AWAY),
+            ("--config=features", TAKES_AWAY),
+            ("-c=hooks", TAKES_AWAY),
+            ("-chooks", TAKES_AWAY),
+            ("--config=hooks", TAKES_AWAY),
             ("bypass_hook_trust", TAKES_AWAY),
             ("--disable=hooks", TAKES_AWAY),
+            ("--disable=codex_hooks", TAKES_AWAY),
             ("--sandbox=workspace-write", OWN_SANDBOX),
             ("--sandbox=read-only", OWN_SANDBOX),
             ("-s=workspace-write", OWN_SANDBOX),
@@ -236,15 +242,29 @@ impl ConfinedClient {
         if self.refused.contains(&switch) || switch.starts_with("--dangerously-") {
             return Some(TAKES_AWAY);
         }
-        self.refused_parts.iter().find(|(part, _)| word.contains(part)).map(|(_, reason)| *reason)
+        // The key of a value may be quoted, and have spaces around it.
+        let bare: String = word.chars().filter(|letter| !letter.is_whitespace() && !"\"'".contains(*letter)).collect();
+        self.refused_parts.iter().find(|(part, _)| bare.contains(part)).map(|(_, reason)| *reason)
     }
 
     /// Refuses to start where a settings file switches off the hooks that the client is handed.
     pub(super) fn check_switches(&self, workspace: &Path, home: &Path) -> Result<()> {
         for file in [workspace, home].iter().flat_map(|directory| self.switches.iter().map(|file| directory.join(file)))
         {
-            let settings: Value = serde_json::from_str(&read_optional(&file)?.unwrap_or_default()).unwrap_or_default();
-            if settings["disableAllHooks"] == true {
+            let text = read_optional(&file)?.unwrap_or_default();
+            if text.trim().is_empty() {
+                continue;
+            }
+            let settings = jsonc::parse(&text).with_context(|| {
+                format!(
+                    "{} isn't JSON, so nobody can tell whether it switches hooks off. Correct it first",
+                    file.display()
+                )
+            })?;
+            let is_off = |property: &ObjectProp<'_>| {
+                !matches!(&property.value, Value::BooleanLit(BooleanLit { value: false, .. }))
+            };
+            if settings.get("disableAllHooks").is_some_and(is_off) {
                 bail!("`disableAllHooks` in {} is refused: {TAKES_AWAY}", file.display());
             }
         }

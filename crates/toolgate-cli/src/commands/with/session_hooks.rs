@@ -20,8 +20,8 @@ use toolgate_journal::new_token;
 use crate::commands::Invocation;
 use crate::commands::hook::confined::ConfinedJudge;
 use crate::commands::hook::own_words;
-use crate::commands::init::SupportedClient;
 use crate::commands::init::hooks::{HookProgram, HookSetup};
+use crate::commands::init::{SupportedClient, jsonc};
 use crate::commands::sandbox::ClientState;
 
 /// Settings of Gemini CLI, in the home directory and in a workspace.
@@ -173,6 +173,9 @@ fn taken_settings(command: &mut Vec<OsString>) -> Result<String> {
         None => (words.get(at + 1).context("`--settings` has no value")?.clone(), 2),
     };
     command.drain(at..at + count);
+    if words[at + count..].iter().any(|word| word == "--settings" || word.starts_with("--settings=")) {
+        bail!("`--settings` is given twice, and the client's hooks have to be in the last one. Give it once.");
+    }
     if value.trim_start().starts_with('{') {
         return Ok(value);
     }
@@ -212,10 +215,35 @@ pub(super) fn without_workspace_hooks(invocation: &Invocation) -> Result<Vec<(Pa
 
 /// Settings of Gemini CLI without what switches hooks off; none if they can't be read.
 fn without_switches(text: &str) -> Option<String> {
-    if !text.contains(GEMINI_SWITCHES) {
+    // The name of a setting can be written with escapes, so it is compared as it is read.
+    if text.trim().is_empty() || jsonc::parse(text)?.get(GEMINI_SWITCHES).is_none() {
         return Some(text.to_owned());
     }
     let mut settings: Map<String, Value> = serde_json::from_str(text).ok()?;
     settings.shift_remove(GEMINI_SWITCHES);
     Some(json!(settings).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_switches_hooks_off_is_found_however_it_is_written() {
+        let without = |text: &str| without_switches(text);
+        assert_eq!(
+            without(r#"{"hooks\u0043onfig":{"enabled":false},"theme":"x"}"#).as_deref(),
+            Some(r#"{"theme":"x"}"#)
+        );
+        assert_eq!(without("{ // mine\n \"theme\": \"x\" }").as_deref(), Some("{ // mine\n \"theme\": \"x\" }"));
+        assert_eq!(without("{ // mine\n \"hooksConfig\": {} }"), None, "only JSON without comments is rewritten");
+        assert_eq!((without("{\"hooks"), without("")), (None, Some(String::new())));
+    }
+
+    #[test]
+    fn settings_are_given_once() {
+        let taken = |words: &[&str]| taken_settings(&mut words.iter().map(OsString::from).collect());
+        assert_eq!(taken(&["claude", "--settings", "{}", "-p", "x"]).unwrap(), "{}");
+        assert!(taken(&["claude", "--settings", "{}", "--settings={\"a\":1}"]).is_err());
+    }
 }
