@@ -13,7 +13,7 @@ use toolgate_runtime::ClientEnding;
 use toolgate_workspace::{RecordedSession, Workspace, WorkspaceError};
 
 use crate::answer::HookAnswer;
-use crate::client::HookClient;
+use crate::client::{HookClient, client_named};
 use crate::command::CommandTicket;
 use crate::event::{ClientCall, ClientEvent, EventMoment};
 use crate::native_call::native_call;
@@ -77,6 +77,17 @@ impl HookedWorkspace {
             EventMoment::SessionEnd => answering.end_session(),
             EventMoment::Other => Ok(HookAnswer::Noted),
         }
+    }
+
+    /// Ends the calls of a confined client that has ended itself: a killed one never says how they did, and what a person changes
+    /// afterwards is not its work.
+    pub fn end_confined(&self) -> Result<(), ToolError> {
+        let CommandPlace::Confined { run } = &self.place else { return Ok(()) };
+        let left = self.workspace.gate.changes().entrusted()?.into_iter().find(|call| call.run == *run);
+        let Some(client) = left.and_then(|call| client_named(&call.hooked.client)) else { return Ok(()) };
+        let event = &ClientEvent::of(None, None, EventMoment::SessionEnd);
+        let recorded = recorded_session(&self.workspace, client, &event.session, Some(run)).map_err(unopened)?;
+        Answering { hooked: self, client, event, recorded }.settle(|_, _| true)
     }
 }
 

@@ -19,9 +19,12 @@ use toolgate_hooks::{CommandPlace, HookOutput, HookedWorkspace, client_named};
 
 use super::{HookRequest, answering, open_hooked_in};
 use crate::commands::Invocation;
+use crate::workspace::warn;
 
 /// How long a hook waits for the judge: less than its own deadline.
 const PATIENCE: Duration = Duration::from_secs(14);
+/// How long a request may take to arrive. Others on this machine can connect too, and must not keep the client's own waiting.
+const ARRIVES_WITHIN: Duration = Duration::from_secs(3);
 /// The longest request, in bytes.
 const MAX_REQUEST: u64 = 16 << 20;
 /// Requests that are answered at the same time; more wait. Whoever is inside decides how many there are.
@@ -99,19 +102,23 @@ impl ConfinedJudge {
         let listener = TcpListener::from_std(self.listener.try_clone()?)?;
         let mut tasks = JoinSet::new();
         tasks.spawn(serve(listener, self.address.token.clone(), Arc::clone(&hooked)));
-        Ok(JudgingTask { _tasks: tasks, hooked })
+        Ok(JudgingTask { tasks, hooked })
     }
 }
 
 /// A judge at work.
 pub(in crate::commands) struct JudgingTask {
-    _tasks: JoinSet<()>,
+    tasks: JoinSet<()>,
     hooked: Arc<HookedWorkspace>,
 }
 
 impl JudgingTask {
-    /// Ends with the client.
+    /// Ends with the client. Calls that it never told the end of end here.
     pub(in crate::commands) fn end(self) {
+        drop(self.tasks);
+        if let Err(error) = self.hooked.end_confined() {
+            warn(&format!("calls of the client that had not ended can't be closed: {}", error.message));
+        }
         self.hooked.workspace.finish();
     }
 }
@@ -138,7 +145,8 @@ async fn answer(stream: TcpStream, token: &str, hooked: &HookedWorkspace) -> Res
     let _ = stream.set_nodelay(true);
     let (from, mut to) = stream.into_split();
     let mut line = Vec::new();
-    BufReader::new(from.take(MAX_REQUEST)).read_until(b'\n', &mut line).await?;
+    let mut from = BufReader::new(from.take(MAX_REQUEST));
+    tokio::time::timeout(ARRIVES_WITHIN, from.read_until(b'\n', &mut line)).await??;
     let asked: ConfinedRequest = serde_json::from_slice(&line)?;
     // Others on this machine reach the port as well.
     let known = client_named(&asked.request.client).filter(|_| asked.token == token);
