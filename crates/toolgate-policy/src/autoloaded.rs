@@ -156,12 +156,19 @@ mod tests {
 
     #[test]
     fn a_directory_that_would_hold_such_files_is_known_by_its_name() {
-        for path in
-            [".vscode", "sub/.Claude", ".idea", ".devcontainer", ".git/worktrees", ".config/goose", "a/.git/modules"]
-        {
+        for path in [
+            ".vscode",
+            "sub/.Claude",
+            ".idea",
+            ".devcontainer",
+            ".git/worktrees",
+            ".config/goose",
+            "a/.git/modules",
+            ".github",
+        ] {
             assert!(autoloaded_beneath(path).is_some(), "{path}");
         }
-        for path in ["src", "vscode", ".vscode/tasks.json", ".vscode/notes", "hooks", "", ".github"] {
+        for path in ["src", "vscode", ".vscode/tasks.json", ".vscode/notes", "hooks", ""] {
             assert_eq!(autoloaded_beneath(path), None, "{path}");
         }
     }

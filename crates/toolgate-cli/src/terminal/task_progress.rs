@@ -39,7 +39,7 @@ impl TaskProgress {
     /// The line.
     pub(super) fn line(&self) -> String {
         format!(
-            "turn {}/{} · {} of {} {} · {} of {} · {}",
+            "turn {}/{} · {}/{} {} · {}/{} · {}",
             self.turn,
             self.turns,
             grouped(self.used.total()),
@@ -68,7 +68,7 @@ mod tests {
             AgentLimits { turns: 100, tokens: 5_000_000, time: Duration::from_secs(3600), ..AgentLimits::default() };
         let progress = TaskProgress { turn: 99, used, agents: 12, ..TaskProgress::new(&limits) };
         let line = progress.line();
-        assert_eq!(line, "turn 99/100 · 4,123,456 of 5,000,000 tokens · 0:00 of 60:00 · 12 agents");
+        assert_eq!(line, "turn 99/100 · 4,123,456/5,000,000 tokens · 0:00/60:00 · 12 agents");
         assert!("Toolgate  ".len() + line.chars().count() <= 80, "{line}");
     }
 

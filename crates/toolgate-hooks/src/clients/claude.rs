@@ -28,7 +28,8 @@ pub(crate) static CLAUDE_HOOKS: HookClient = HookClient {
         "`--bare`, `--safe-mode`, their variables and `disableAllHooks` in settings switch hooks off; `toolgate with claude` refuses \
          them, or brings its own hooks, which they don't reach.",
         "A hook that prints something else than a decision and exits with 0 lets a call run; ours always prints a decision.",
-        "Rules of `--disallowedTools` are applied to what a command is replaced by; those of settings are judged here.",
+        "Rules of `--disallowedTools`, of a file of `--settings` and in `CLAUDE_CONFIG_DIR` are applied to what a command is replaced by; \
+         those of the usual settings are judged here.",
     ],
 };
 

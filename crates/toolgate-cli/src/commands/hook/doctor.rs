@@ -28,7 +28,7 @@ use crate::terminal::{DIM, GREEN, RED, YELLOW, paint, plain};
 /// Check that a client's hooks are set up and deny what has to be denied, and say what they can't hold.
 ///
 /// The installed client is started once, with your own settings and a scripted model on this machine that asks for a command which has
-/// to be denied. Nothing of that leaves this machine.
+/// to be denied. What your own settings start, such as MCP servers, runs as usual.
 ///
 /// Examples:
 ///   toolgate hook doctor claude
