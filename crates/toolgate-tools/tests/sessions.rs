@@ -192,10 +192,12 @@ async fn too_many_processes_are_refused_until_one_ends() {
     let session = world.session();
     let sleep = json!({ "command": "sleep 600", "background": true });
     let first = shell(&world, &session, sleep.clone()).await;
-    shell(&world, &session, sleep.clone()).await;
+    let second = shell(&world, &session, sleep.clone()).await;
     let refused = world.perform_in(&session, "shell", json!({ "command": "true" })).await;
     assert_eq!(code(&refused), "limit_reached");
-    assert!(refused.error.unwrap().hint.unwrap().contains("`stop` ends one"));
+    let hint = refused.error.unwrap().hint.unwrap();
+    let running = [&first, &second].map(|started| started["process"].as_str().unwrap());
+    assert_eq!(hint, format!("Stop one that is no longer needed. Running are `{}`, `{}`.", running[0], running[1]));
     process(&world, &session, &first, "stop", json!({})).await;
     shell(&world, &session, json!({ "command": "true" })).await;
 }
