@@ -4,13 +4,16 @@
 //! Policy, record and sandbox are on, as always. `cargo xtask bench gateway` installs the server and the proxy.
 #![allow(clippy::disallowed_methods, reason = "starts the servers that it measures, in a directory of its own")]
 
+mod support;
+
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+
+use support::SpokenServer;
 
 const ROUNDS: usize = 10;
 const CALLS: usize = 50;
@@ -42,52 +45,21 @@ for line in sys.stdin:
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": results.get(message["method"], {})}), flush=True)
 "##;
 
-/// A server that is running and spoken to.
-struct SpokenServer {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-    next: u64,
+/// Starts a server in this world, and waits until it is ready.
+fn speak_to(words: &[String], world: &Path) -> SpokenServer {
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).current_dir(world.join("workspace")).env("HOME", world.join("home"));
+    command.stderr(Stdio::null());
+    SpokenServer::start(command)
 }
 
-impl SpokenServer {
-    fn start(words: &[String], world: &Path) -> Self {
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).current_dir(world.join("workspace")).env("HOME", world.join("home"));
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        let mut conversation = Self { child, input, output, next: 1 };
-        let client = json!({ "name": "bench", "version": "1" });
-        conversation
-            .ask("initialize", &json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client }));
-        let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        writeln!(conversation.input, "{ready}").unwrap();
-        conversation
-    }
-
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
-        let id = self.next;
-        self.next += 1;
-        writeln!(self.input, "{}", json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).unwrap();
-        loop {
-            let mut line = String::new();
-            assert!(self.output.read_line(&mut line).unwrap() > 0, "the server ended");
-            let message: Value = serde_json::from_str(&line).unwrap();
-            if message["id"] == id && message.get("method").is_none() {
-                assert_ne!(message["result"]["isError"], true, "{line}");
-                return message["result"].clone();
-            }
-        }
-    }
-
-    /// The memory of this process and of all below it that run the same program, in MiB. What they share counts once; the servers behind
-    /// a proxy are other programs, and don't count.
-    fn memory(&self) -> f64 {
-        let program = |id: u32| std::fs::read_link(format!("/proc/{id}/exe")).ok();
-        let own = program(self.child.id());
-        let same = family(self.child.id()).into_iter().filter(|id| program(*id) == own);
-        same.map(proportional_memory).sum()
-    }
+/// The memory of a process and of all below it that run the same program, in MiB. What they share counts once; the servers behind
+/// a proxy are other programs, and don't count.
+fn memory(first: u32) -> f64 {
+    let program = |id: u32| std::fs::read_link(format!("/proc/{id}/exe")).ok();
+    let own = program(first);
+    let same = family(first).into_iter().filter(|id| program(*id) == own);
+    same.map(proportional_memory).sum()
 }
 
 /// A process, its children and theirs.
@@ -116,13 +88,6 @@ fn proportional_memory(id: u32) -> f64 {
     let rollup = std::fs::read_to_string(format!("/proc/{id}/smaps_rollup")).unwrap_or_default();
     let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).unwrap_or_default();
     line.trim().trim_end_matches(" kB").trim().parse::<f64>().unwrap_or_default() / 1024.0
-}
-
-impl Drop for SpokenServer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 fn main() {
@@ -170,10 +135,8 @@ fn calls(world: &Path, servers: &Path) {
     } else {
         println!("the proxy isn't installed: cargo xtask bench gateway installs it");
     }
-    let mut running: Vec<_> = candidates
-        .iter()
-        .map(|(name, tool, words)| (*name, *tool, SpokenServer::start(words, world), Vec::new()))
-        .collect();
+    let mut running: Vec<_> =
+        candidates.iter().map(|(name, tool, words)| (*name, *tool, speak_to(words, world), Vec::new())).collect();
     for round in 0..=ROUNDS {
         for (_, tool, conversation, times) in &mut running {
             for _ in 0..CALLS {
@@ -189,7 +152,7 @@ fn calls(world: &Path, servers: &Path) {
     }
     let base = median(&mut running[0].3);
     for (name, _, conversation, times) in &mut running {
-        let (time, memory) = (median(times), conversation.memory());
+        let (time, memory) = (median(times), memory(conversation.id()));
         let ratio = time.as_secs_f64() / base.as_secs_f64();
         println!(
             "{name:<14} {:>8.3} ms a call   {ratio:>6.2} x direct   {memory:>6.1} MiB",
@@ -229,7 +192,7 @@ fn lists(world: &Path) {
     let (mut times, mut listed) = (Vec::new(), Value::Null);
     for _ in 0..LISTS {
         let start = Instant::now();
-        let mut conversation = SpokenServer::start(&own, world);
+        let mut conversation = speak_to(&own, world);
         listed = conversation.ask("tools/list", &json!({}));
         times.push(start.elapsed());
     }
@@ -237,7 +200,7 @@ fn lists(world: &Path) {
     let time = median(&mut times).as_secs_f64() * 1000.0;
     println!("program started and {number} tools of {many} servers listed: {time:.1} ms   (wanted: at most 50)");
     tokens(world, &listed, &servers);
-    let mut conversation = SpokenServer::start(&own, world);
+    let mut conversation = speak_to(&own, world);
     let found = rows(NEEDS).filter(|row| is_found(&mut conversation, row)).count();
     let share = found as f64 * 100.0 / rows(NEEDS).count() as f64;
     println!("needs met by the first five of tools_find: {share:.1} %   (wanted: at least 95)");

@@ -1,3 +1,5 @@
+//! Changes that fail half-way, and what is left on disk then.
+
 #![allow(clippy::disallowed_methods, reason = "tests prepare and inspect files by themselves")]
 
 use std::os::fd::BorrowedFd;

@@ -80,6 +80,11 @@ impl SpokenServer {
         server
     }
 
+    /// The id of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The result of a request, which is a success.
     pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
         let id = self.next;
