@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::task::block_in_place;
 use toolgate_config::read_optional;
 
-use super::scripted_model::{ScriptedCall, ScriptedModel, ToldModel};
+use super::scripted_model::{CanaryCall, CanaryModel, ToldModel};
 use super::{HookCheck, denial_of};
 use crate::commands::{Invocation, block_on};
 
@@ -36,7 +36,7 @@ struct ClientStart {
 
 /// Has the installed client ask for the command. None for clients that can't be started without a person.
 pub(super) fn check(name: &str, invocation: &Invocation) -> Result<Option<HookCheck>> {
-    let model = ScriptedModel::bind()?;
+    let model = CanaryModel::bind()?;
     let scratch = tempfile::Builder::new().prefix("toolgate-canary-").tempdir()?;
     let Some(start) = start(name, model.port(), scratch.path(), invocation)? else { return Ok(None) };
     let canary = scratch.path().join("canary");
@@ -49,7 +49,7 @@ pub(super) fn check(name: &str, invocation: &Invocation) -> Result<Option<HookCh
     if name == "copilot" {
         input["description"] = json!(PROMPT);
     }
-    let call = ScriptedCall { tool: start.shell, input };
+    let call = CanaryCall { tool: start.shell, input };
     let work = async { block_in_place(|| run(name, &start, &invocation.location.directory, scratch.path())) };
     let (said, told) = block_on(model.answer_during(call, work))??;
     let said = said?;
@@ -99,79 +99,79 @@ fn outcome(command: &str, reason: &str, is_alive: bool, told: &ToldModel, said: 
 /// How to start a client. Its hooks, and whether they are trusted, come from the person's own settings.
 fn start(name: &str, port: u16, scratch: &Path, invocation: &Invocation) -> Result<Option<ClientStart>> {
     let base = format!("http://127.0.0.1:{port}");
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-    let started = match name {
-        "claude" => {
-            let settings = json!({ "env": { "ANTHROPIC_BASE_URL": base, "ANTHROPIC_API_KEY": "none" } }).to_string();
-            let variables = vec![
-                ("ANTHROPIC_BASE_URL", base),
-                ("ANTHROPIC_API_KEY", "none".into()),
-                ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".into()),
-            ];
-            let words = words(&["-p", PROMPT, "--allowedTools", "Bash", "--settings", &settings]);
-            ClientStart { words, variables, shell: "Bash", argument: "command" }
-        }
-        "codex" => {
-            let provider = format!(
-                "model_providers.scripted={{name=\"scripted\",base_url=\"{base}/v1\",env_key=\"CODEX_SCRIPTED_KEY\",\
-                 wire_api=\"responses\",request_max_retries=0,stream_max_retries=0}}"
-            );
-            let words = words(&[
-                "exec",
-                "--skip-git-repo-check",
-                "-c",
-                "model_provider=scripted",
-                "-c",
-                &provider,
-                "-m",
-                "gpt-5.5",
-                PROMPT,
-            ]);
-            ClientStart {
-                words,
-                variables: vec![("CODEX_SCRIPTED_KEY", "none".into())],
-                shell: "exec_command",
-                argument: "cmd",
-            }
-        }
+    Ok(Some(match name {
+        "claude" => claude(base),
+        "codex" => codex(&base),
         "gemini" => {
             let home = invocation.location.home.clone().context("HOME is not set")?;
-            let mut variables = gemini_home(&home, scratch)?;
-            variables.extend([("GEMINI_API_KEY", "none".into()), ("GOOGLE_GEMINI_BASE_URL", base)]);
-            let words = words(&["-p", PROMPT, "--approval-mode", "yolo"]);
-            ClientStart { words, variables, shell: "run_shell_command", argument: "command" }
+            gemini(base, gemini_home(&home, scratch)?)
         }
-        "opencode" => {
-            let models = json!({ "scripted": { "name": "scripted" } });
-            let provider = json!({
-                "npm": "@ai-sdk/openai-compatible", "name": "scripted", "models": models,
-                "options": { "baseURL": format!("{base}/v1"), "apiKey": "none" },
-            });
-            let settings = json!({
-                "provider": { "scripted": provider }, "model": "scripted/scripted", "small_model": "scripted/scripted",
-                "autoupdate": false, "permission": { "bash": "allow" },
-            });
-            let variables = vec![
-                ("OPENCODE_CONFIG_CONTENT", settings.to_string()),
-                ("OPENCODE_DISABLE_MODELS_FETCH", "1".into()),
-                ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1".into()),
-            ];
-            ClientStart { words: words(&["run", PROMPT]), variables, shell: "bash", argument: "command" }
-        }
-        "copilot" => {
-            let variables = vec![
-                ("COPILOT_PROVIDER_BASE_URL", format!("{base}/v1")),
-                ("COPILOT_PROVIDER_TYPE", "openai".into()),
-                ("COPILOT_PROVIDER_API_KEY", "none".into()),
-                ("COPILOT_MODEL", "gpt-5.5".into()),
-                ("COPILOT_OFFLINE", "true".into()),
-            ];
-            let words = words(&["-p", PROMPT, "--allow-all-tools"]);
-            ClientStart { words, variables, shell: "bash", argument: "command" }
-        }
+        "opencode" => opencode(&base),
+        "copilot" => copilot(&base),
         _ => return Ok(None),
-    };
-    Ok(Some(started))
+    }))
+}
+
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn claude(base: String) -> ClientStart {
+    let settings = json!({ "env": { "ANTHROPIC_BASE_URL": base, "ANTHROPIC_API_KEY": "none" } }).to_string();
+    let variables = vec![
+        ("ANTHROPIC_BASE_URL", base),
+        ("ANTHROPIC_API_KEY", "none".into()),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".into()),
+    ];
+    let words = owned(&["-p", PROMPT, "--allowedTools", "Bash", "--settings", &settings]);
+    ClientStart { words, variables, shell: "Bash", argument: "command" }
+}
+
+fn codex(base: &str) -> ClientStart {
+    let provider = format!(
+        "model_providers.scripted={{name=\"scripted\",base_url=\"{base}/v1\",env_key=\"CODEX_SCRIPTED_KEY\",\
+         wire_api=\"responses\",request_max_retries=0,stream_max_retries=0}}"
+    );
+    let model = ["-c", "model_provider=scripted", "-c", &provider, "-m", "gpt-5.5"];
+    let words = owned(&[&["exec", "--skip-git-repo-check"][..], &model, &[PROMPT]].concat());
+    let variables = vec![("CODEX_SCRIPTED_KEY", "none".into())];
+    ClientStart { words, variables, shell: "exec_command", argument: "cmd" }
+}
+
+fn gemini(base: String, mut variables: Vec<(&'static str, String)>) -> ClientStart {
+    variables.extend([("GEMINI_API_KEY", "none".into()), ("GOOGLE_GEMINI_BASE_URL", base)]);
+    let words = owned(&["-p", PROMPT, "--approval-mode", "yolo"]);
+    ClientStart { words, variables, shell: "run_shell_command", argument: "command" }
+}
+
+fn opencode(base: &str) -> ClientStart {
+    let models = json!({ "scripted": { "name": "scripted" } });
+    let provider = json!({
+        "npm": "@ai-sdk/openai-compatible", "name": "scripted", "models": models,
+        "options": { "baseURL": format!("{base}/v1"), "apiKey": "none" },
+    });
+    let settings = json!({
+        "provider": { "scripted": provider }, "model": "scripted/scripted", "small_model": "scripted/scripted",
+        "autoupdate": false, "permission": { "bash": "allow" },
+    });
+    let variables = vec![
+        ("OPENCODE_CONFIG_CONTENT", settings.to_string()),
+        ("OPENCODE_DISABLE_MODELS_FETCH", "1".into()),
+        ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1".into()),
+    ];
+    ClientStart { words: owned(&["run", PROMPT]), variables, shell: "bash", argument: "command" }
+}
+
+fn copilot(base: &str) -> ClientStart {
+    let variables = vec![
+        ("COPILOT_PROVIDER_BASE_URL", format!("{base}/v1")),
+        ("COPILOT_PROVIDER_TYPE", "openai".into()),
+        ("COPILOT_PROVIDER_API_KEY", "none".into()),
+        ("COPILOT_MODEL", "gpt-5.5".into()),
+        ("COPILOT_OFFLINE", "true".into()),
+    ];
+    let words = owned(&["-p", PROMPT, "--allow-all-tools"]);
+    ClientStart { words, variables, shell: "bash", argument: "command" }
 }
 
 /// A home for Gemini CLI with the person's settings, and the way of signing in that needs no account; nothing else can change that way. The

@@ -23,28 +23,28 @@ const CALL_ID: &str = "call_canary";
 
 /// What the client is asked to do, by the name of its shell.
 #[derive(Debug, Clone)]
-pub(super) struct ScriptedCall {
+pub(super) struct CanaryCall {
     pub(super) tool: &'static str,
     pub(super) input: Value,
 }
 
 /// The model, before it is asked.
-pub(super) struct ScriptedModel {
+pub(super) struct CanaryModel {
     listener: BlockingListener,
     port: u16,
 }
 
 /// What happened so far.
 #[derive(Debug, Default)]
-struct Conversation {
+struct CanaryConversation {
     is_called: bool,
     told: Option<String>,
 }
 
 #[derive(Clone)]
 struct ModelState {
-    call: ScriptedCall,
-    conversation: Arc<Mutex<Conversation>>,
+    call: CanaryCall,
+    conversation: Arc<Mutex<CanaryConversation>>,
 }
 
 /// How a conversation went.
@@ -65,7 +65,7 @@ impl ToldModel {
     }
 }
 
-impl ScriptedModel {
+impl CanaryModel {
     #[allow(clippy::disallowed_methods, reason = "a server for a client that is started here, on loopback")]
     pub(super) fn bind() -> Result<Self> {
         let listener = BlockingListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no port can be listened on")?;
@@ -81,10 +81,10 @@ impl ScriptedModel {
     /// Answers while this work goes on.
     pub(super) async fn answer_during<T>(
         self,
-        call: ScriptedCall,
+        call: CanaryCall,
         work: impl Future<Output = T>,
     ) -> Result<(T, ToldModel)> {
-        let conversation = Arc::new(Mutex::new(Conversation::default()));
+        let conversation = Arc::new(Mutex::new(CanaryConversation::default()));
         let state = ModelState { call, conversation: Arc::clone(&conversation) };
         let listener = TcpListener::from_std(self.listener)?;
         let routes = Router::new().fallback(answer).with_state(state);
@@ -120,7 +120,7 @@ async fn answer(State(state): State<ModelState>, request: Request) -> Response {
 
 impl ModelState {
     /// The call, if this is the first turn. What comes later tells what became of it.
-    fn next(&self, body: &Value) -> Option<ScriptedCall> {
+    fn next(&self, body: &Value) -> Option<CanaryCall> {
         let groups = body["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
         let count = |group: &Value| group["functionDeclarations"].as_array().map_or(1, Vec::len);
         if groups.iter().map(count).sum::<usize>() <= FEW_TOOLS {
@@ -152,10 +152,10 @@ fn stream(events: &[Value]) -> Response {
 }
 
 /// Anthropic's messages.
-fn messages(body: &Value, call: Option<ScriptedCall>) -> Response {
+fn messages(body: &Value, call: Option<CanaryCall>) -> Response {
     let stop = if call.is_some() { "tool_use" } else { "end_turn" };
     let (block, start, delta) = match call {
-        Some(ScriptedCall { tool, input }) => {
+        Some(CanaryCall { tool, input }) => {
             let block = |input: &Value| json!({ "type": "tool_use", "id": CALL_ID, "name": tool, "input": input });
             let delta = json!({ "type": "input_json_delta", "partial_json": input.to_string() });
             (block(&input), block(&json!({})), delta)
@@ -186,9 +186,9 @@ fn messages(body: &Value, call: Option<ScriptedCall>) -> Response {
 }
 
 /// OpenAI's responses.
-fn responses(body: &Value, call: Option<ScriptedCall>) -> Response {
+fn responses(body: &Value, call: Option<CanaryCall>) -> Response {
     let item = match call {
-        Some(ScriptedCall { tool, input }) => json!({
+        Some(CanaryCall { tool, input }) => json!({
             "type": "function_call", "id": format!("fc_{CALL_ID}"), "call_id": CALL_ID, "name": tool,
             "arguments": input.to_string(), "status": "completed",
         }),
@@ -216,10 +216,10 @@ fn responses(body: &Value, call: Option<ScriptedCall>) -> Response {
 }
 
 /// OpenAI's chat completions.
-fn chat(body: &Value, call: Option<ScriptedCall>) -> Response {
+fn chat(body: &Value, call: Option<CanaryCall>) -> Response {
     let finish = if call.is_some() { "tool_calls" } else { "stop" };
     let message = match call {
-        Some(ScriptedCall { tool, input }) => json!({ "role": "assistant", "content": null, "tool_calls": [{
+        Some(CanaryCall { tool, input }) => json!({ "role": "assistant", "content": null, "tool_calls": [{
             "index": 0, "id": CALL_ID, "type": "function", "function": { "name": tool, "arguments": input.to_string() },
         }] }),
         None => json!({ "role": "assistant", "content": DONE }),
@@ -246,9 +246,9 @@ fn chat(body: &Value, call: Option<ScriptedCall>) -> Response {
 }
 
 /// Gemini's content.
-fn gemini(body: &Value, call: Option<ScriptedCall>, is_stream: bool) -> Response {
+fn gemini(body: &Value, call: Option<CanaryCall>, is_stream: bool) -> Response {
     let part = match call {
-        Some(ScriptedCall { tool, input }) => json!({ "functionCall": { "name": tool, "args": input } }),
+        Some(CanaryCall { tool, input }) => json!({ "functionCall": { "name": tool, "args": input } }),
         // It is also asked for judgements as JSON, and goes on without them.
         None if body["generationConfig"]["responseJsonSchema"].is_object() => json!({ "text": "{}" }),
         None => json!({ "text": DONE }),
