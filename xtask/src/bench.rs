@@ -30,13 +30,10 @@ pub(crate) struct BenchOptions {
 /// The Cargo profile of everything that is measured: whole-program optimization, which takes long to build.
 const PROFILE: &str = "dist";
 
-/// A benchmark: bench targets of one of the crates. A target of another crate is written `crate/target`.
+/// A benchmark: bench targets of the crates, whose names are their own in the whole workspace.
 struct Benchmark {
     name: &'static str,
-    package: &'static str,
     targets: &'static [&'static str],
-    /// Features of the crate that the targets need, with commas between.
-    features: &'static str,
     measures: &'static str,
     /// What it is measured against, in the same run.
     peer: &'static str,
@@ -48,135 +45,112 @@ struct Benchmark {
 const BENCHES: &[Benchmark] = &[
     Benchmark {
         name: "path",
-        package: "toolgate-runtime",
         targets: &["path", "hidden_paths"],
-        features: "",
         measures: "a 4 KiB read through the whole path, where the time goes, and the search for hidden files among 50,000",
         peer: "a bare std::fs::read, and a plain walk with std::fs::read_dir",
         install: None,
     },
     Benchmark {
         name: "journal",
-        package: "toolgate-journal",
         targets: &["journal"],
-        features: "",
         measures: "events recorded per second",
         peer: "a raw write of the same bytes",
         install: None,
     },
     Benchmark {
         name: "inbox",
-        package: "toolgate-journal",
         targets: &["inbox"],
-        features: "postgres",
         measures: "tasks taken per second with 100,000 finished ones, by one worker and by 32",
         peer: "the same inbox with none finished",
         install: None,
     },
     Benchmark {
         name: "policy",
-        package: "toolgate-policy",
         targets: &["policy"],
-        features: "",
         measures: "decisions on a table of commands, with a thousand rules",
         peer: "bash -n, and codex execpolicy check where it is installed",
         install: None,
     },
     Benchmark {
         name: "files",
-        package: "toolgate-tools",
-        targets: &["search", "read", "change"],
-        features: "",
+        targets: &["grep", "read", "change"],
         measures: "searching, reading and changing files through the gate",
         peer: "rg, fd, sed, tail and git apply",
         install: None,
     },
     Benchmark {
         name: "search",
-        package: "toolgate-search",
         targets: &["search"],
-        features: "",
         measures: "how well commits, doc comments and names find their files, indexing, refreshing and asking",
         peer: "counting words, the lines that rg counts, and semble without weights",
         install: Some(install_semble),
     },
     Benchmark {
         name: "agent",
-        package: "toolgate-agent",
-        targets: &["agent", "toolgate-cli/tree"],
-        features: "",
-        measures: "what a turn costs beside its calls, memory over a thousand turns, a tree of 100,000 events",
+        targets: &["agent", "tree"],
+        measures: "what a turn costs beside its calls, memory over a thousand turns, trees of 10,000 to 1,000,000 events",
         peer: "the same calls made one by one through the gate, and reading the same events",
         install: None,
     },
     Benchmark {
         name: "dialects",
-        package: "toolgate-agent",
         targets: &["dialects"],
-        features: "",
         measures: "a 4 KiB read under clients' names for it, and how many tokens the definitions take",
         peer: "the native read, and the definitions that the real clients send",
         install: None,
     },
     Benchmark {
         name: "lsp",
-        package: "toolgate-tools",
         targets: &["lsp"],
-        features: "",
         measures: "what the gate adds to a request of a language server, bytes for a model, and memory of the servers",
         peer: "a bare client of the same servers, and grep with read",
         install: Some(setup::install_language_servers),
     },
     Benchmark {
         name: "sandbox",
-        package: "toolgate-sandbox",
         targets: &["spawn"],
-        features: "",
         measures: "starting a confined command, prepared, from nothing and on a layer over 50,000 files, and opening files inside",
         peer: "a plain spawn, bwrap, and opening outside",
         install: None,
     },
     Benchmark {
         name: "start",
-        package: "toolgate-cli",
         targets: &["start"],
-        features: "",
         measures: "the program from its start to its end, a confined command as a process, and a list of 10,000 runs",
         peer: "/bin/true and plain bash",
         install: None,
     },
     Benchmark {
+        name: "growth",
+        targets: &["growth"],
+        measures: "calls after a hundred to 100,000 others, after ten thousand runs, beside a thousand rules and a hundred processes",
+        peer: "the same calls with a tenth, a hundredth and a thousandth of it",
+        install: None,
+    },
+    Benchmark {
         name: "workspaces",
-        package: "toolgate-cli",
         targets: &["workspaces"],
-        features: "",
         measures: "commands in workspaces of 500, 5,000 and 50,000 files: search, one change, background, removing all",
         peer: "plain bash, and the same in an empty workspace",
         install: None,
     },
     Benchmark {
         name: "writes",
-        package: "toolgate-cli",
         targets: &["writes"],
-        features: "",
         measures: "200 writes at once over HTTP, synced, recorded and undoable",
         peer: "the same files written and synced one after the other",
         install: None,
     },
     Benchmark {
         name: "gateway",
-        package: "toolgate-cli",
         targets: &["gateway"],
-        features: "",
         measures: "a call of another MCP server's tool through the gate, and the list of 220 tools of fifteen servers",
         peer: "direct calls of server-filesystem, and a fastmcp proxy",
         install: Some(setup::install_mcp_proxy),
     },
     Benchmark {
         name: "mcp",
-        package: "toolgate-cli",
         targets: &["mcp"],
-        features: "",
         measures: "starting the MCP server, reading 4 KiB, and memory after 10,000 calls",
         peer: "rust-mcp-filesystem and server-filesystem",
         install: Some(clients::install_peers),
@@ -250,7 +224,7 @@ fn measure(name: &str, arguments: &[String], kept: &KeptFigures) -> Result<Vec<F
     println!(
         "built with the `{PROFILE}` profile, as packages are; the first time this takes about five minutes on two cores"
     );
-    bench.targets.iter().try_for_each(|target| command(bench, target, arguments).run_by_line(&mut note))?;
+    bench.targets.iter().try_for_each(|target| command(target, arguments).run_by_line(&mut note))?;
     Ok(measured)
 }
 
@@ -266,10 +240,9 @@ fn list() -> String {
     BENCHES.iter().map(line).chain([console.to_owned(), hooks.to_owned()]).collect()
 }
 
-fn command(bench: &Benchmark, target: &str, arguments: &[String]) -> CommandLine {
-    let (package, target) = target.split_once('/').unwrap_or((bench.package, target));
-    let features = if bench.features.is_empty() { String::new() } else { format!(" --features {}", bench.features) };
-    let line = format!("cargo bench --locked --profile {PROFILE} --package {package}{features} --bench {target} --");
+/// With `--workspace`, all benchmarks share the same third-party crates, built once.
+fn command(target: &str, arguments: &[String]) -> CommandLine {
+    let line = format!("cargo bench --locked --profile {PROFILE} --workspace --bench {target} --");
     CommandLine::new(&line).words(arguments)
 }
 
@@ -292,15 +265,14 @@ mod tests {
     }
 
     #[test]
+    fn each_target_is_named_once() {
+        let targets: Vec<_> = BENCHES.iter().flat_map(|bench| bench.targets).collect();
+        assert_eq!(targets.iter().collect::<BTreeSet<_>>().len(), targets.len());
+    }
+
+    #[test]
     fn arguments_go_to_the_benchmark() {
-        let line = command(find("path").unwrap(), "path", &["--calls".into(), "10".into()]).to_string();
-        assert_eq!(line, "cargo bench --locked --profile dist --package toolgate-runtime --bench path -- --calls 10");
-        let line = command(find("agent").unwrap(), "toolgate-cli/tree", &[]).to_string();
-        assert_eq!(line, "cargo bench --locked --profile dist --package toolgate-cli --bench tree --");
-        let line = command(find("inbox").unwrap(), "inbox", &[]).to_string();
-        assert_eq!(
-            line,
-            "cargo bench --locked --profile dist --package toolgate-journal --features postgres --bench inbox --"
-        );
+        let line = command("path", &["--calls".into(), "10".into()]).to_string();
+        assert_eq!(line, "cargo bench --locked --profile dist --workspace --bench path -- --calls 10");
     }
 }

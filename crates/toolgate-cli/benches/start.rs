@@ -6,11 +6,9 @@ mod support;
 
 use std::time::Duration;
 
-use toolgate_contract::RunFacts;
-use toolgate_journal::{RunOptions, StateDirectory};
 use toolgate_testkit::median;
 
-use support::BenchWorld;
+use support::{BenchWorld, record_runs};
 
 const ROUNDS: usize = 41;
 const RUNS: usize = 10_000;
@@ -54,19 +52,5 @@ fn list_runs() {
         list();
         let took = median((0..ROUNDS).map(|_| list()).collect());
         println!("`runs list` with {runs} runs: {:.1} ms   (wanted: at most 50)", took.as_secs_f64() * 1e3);
-    }
-}
-
-fn record_runs(world: &BenchWorld, numbers: std::ops::Range<usize>) {
-    let state = StateDirectory::open(&world.workspace()).unwrap();
-    for number in numbers {
-        let facts = RunFacts {
-            workspace: world.workspace().display().to_string(),
-            session: "cli".into(),
-            preset: "workspace".into(),
-            front_end: "cli".into(),
-            version: "1".into(),
-        };
-        state.begin_run(&format!("run_{number:032}"), facts, &RunOptions::default()).unwrap().end().unwrap();
     }
 }

@@ -215,7 +215,7 @@ impl ServerState {
     fn known_tool(&self, dialects: &DialectSession, name: &str) -> String {
         let state = dialects.state();
         let name = state.set().native_name(name);
-        let is_known = self.workspace.gate.declarations().any(|tool| tool.name == name);
+        let is_known = self.workspace.gate.declaration(name).is_some();
         if is_known { name.to_owned() } else { "unknown".into() }
     }
 

@@ -91,8 +91,12 @@ impl DialectSet {
     }
 
     /// Checks that no native tool has the name of a dialect's, if both are spoken.
-    pub fn beside<'a>(self, native: impl Iterator<Item = &'a Declaration>) -> Result<Self, DialectSetError> {
-        let shared = native.filter(|_| self.has_native).find_map(|tool| Some((tool, self.owner(&tool.name)?)));
+    pub fn beside<'a>(self, mut native: impl Iterator<Item = &'a Declaration>) -> Result<Self, DialectSetError> {
+        // To look at a tool's declaration is to make it.
+        if !self.has_native || self.is_native() {
+            return Ok(self);
+        }
+        let shared = native.find_map(|tool| Some((tool, self.owner(&tool.name)?)));
         match shared {
             None => Ok(self),
             Some((tool, speaker)) => {

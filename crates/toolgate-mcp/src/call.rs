@@ -84,7 +84,7 @@ fn read_call(context: &RequestContext<'_>) -> Result<(Call, Arc<DialectSession>)
     };
     let workspace = &client.server.workspace;
     let dialects = client.dialect_session(&context.profile.client);
-    let tool = workspace.gate.declarations().find(|tool| tool.name == name);
+    let tool = workspace.gate.declaration(name);
     let requested = take_requested(&mut args, tool)?;
     // In a dialect, a tool of the same name may have a justification of its own.
     let justification =
@@ -194,7 +194,7 @@ fn ended(
     // In a dialect, a tool of another server may have the client's name for it.
     let native = context.client.dialect_session(&context.profile.client).server_tool(name, gate);
     let name = native.as_deref().unwrap_or(name);
-    let form = gate.declarations().find(|tool| tool.name == name).map(|tool| tool.result_form);
+    let form = gate.declaration(name).map(|tool| tool.result_form);
     Ok(result(&reply, form.unwrap_or_default(), context.profile, artifacts, redactor))
 }
 

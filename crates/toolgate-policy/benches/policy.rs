@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use toolgate_policy::Policy;
 
 const ROUNDS: usize = 20;
-const RULES: usize = 1_000;
+const RULES: [usize; 3] = [10, 100, 1_000];
 /// How many commands the other programs are given.
 const PEER_COMMANDS: usize = 60;
 
@@ -23,7 +23,7 @@ fn main() {
     let few: Vec<&String> = commands.iter().step_by(commands.len() / PEER_COMMANDS).collect();
     println!("{:<34} {:>10} {:>10} {:>12}", "", "median µs", "99 % µs", "per second");
     let plain = decide("no rules", &policy(0), &commands);
-    decide(&format!("{RULES} rules"), &policy(RULES), &commands);
+    let ruled = RULES.map(|rules| decide(&format!("{rules} rules"), &policy(rules), &commands));
     let bash = ask_program("bash -n", &few, |command| {
         let mut bash = Command::new("bash");
         bash.args(["-n", "-c", command]);
@@ -31,6 +31,10 @@ fn main() {
     });
     let ratio = plain.as_secs_f64() / bash.as_secs_f64();
     println!("a decision ÷ bash -n: {ratio:.4} x   (wanted: at most 0.01)");
+    for (rules, time) in RULES.into_iter().zip(ruled) {
+        let growth = time.as_secs_f64() / plain.as_secs_f64();
+        println!("a decision with {rules} rules ÷ with none: {growth:.2} x   (wanted: reported)");
+    }
     match codex() {
         Some(rules) => {
             let codex = ask_program("codex execpolicy check", &few, |command| {

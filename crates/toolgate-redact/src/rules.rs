@@ -14,7 +14,8 @@ pub(crate) const BEFORE: usize = 128;
 pub(crate) const AFTER: usize = 512;
 
 /// Every rule.
-pub(crate) static RULES: LazyLock<Vec<SecretRule>> = LazyLock::new(|| parse(include_str!("rules.toml")));
+pub(crate) static RULES: LazyLock<Vec<SecretRule>> =
+    LazyLock::new(|| parse(include_str!(concat!(env!("OUT_DIR"), "/rules.json"))));
 
 /// One shape of secret.
 pub(crate) struct SecretRule {
@@ -109,7 +110,7 @@ struct RuleSource {
 }
 
 fn parse(source: &str) -> Vec<SecretRule> {
-    let RulesFile { fragments, rule } = toml::from_str(source).expect("rules.toml is checked by a test");
+    let RulesFile { fragments, rule } = serde_json::from_str(source).expect("rules.toml is checked by a test");
     let fill = |pattern: &str| {
         fragments.iter().fold(pattern.to_owned(), |text, (name, part)| text.replace(&format!("<{name}>"), part))
     };

@@ -290,6 +290,11 @@ impl Gate {
         self.tools.current().declarations()
     }
 
+    /// The declaration of the tool of that name, whether policy offers it or not.
+    pub fn declaration(&self, name: &str) -> Option<&Declaration> {
+        self.tools.current().declaration(name)
+    }
+
     /// The programs of the machine that tools need, each with the name of its tool.
     pub fn required_commands(&self) -> impl Iterator<Item = (&str, &'static str)> {
         self.tools.current().required_commands()

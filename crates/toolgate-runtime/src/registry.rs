@@ -96,6 +96,16 @@ impl Registry {
         self.tools.values().map(|registered| registered.tool.declaration())
     }
 
+    /// The names of all tools.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tools.keys().map(String::as_str)
+    }
+
+    /// The declaration of the tool of that name, if there is one. Those of the others needn't be made for it.
+    pub(crate) fn declaration(&self, name: &str) -> Option<&Declaration> {
+        self.tools.get(name).map(|registered| registered.tool.declaration())
+    }
+
     /// The programs of the machine that tools need, each with the name of its tool.
     pub fn required_commands(&self) -> impl Iterator<Item = (&str, &'static str)> {
         let of = |tool: &'_ Arc<RegisteredTool>| tool.tool.required_commands().iter().copied();

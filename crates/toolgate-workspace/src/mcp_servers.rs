@@ -115,7 +115,7 @@ fn add_approved(
     registry: &mut Registry,
     warn: &WarningSink,
 ) -> Result<Vec<String>, WorkspaceError> {
-    let before: HashSet<String> = registry.declarations().map(|tool| tool.name.clone()).collect();
+    let before: HashSet<String> = registry.names().map(str::to_owned).collect();
     let owners = NameOwners::of(registry, approved.iter().map(|(name, definitions)| (name.as_str(), definitions)));
     let mut identities = BTreeMap::new();
     for (name, definitions) in approved {
@@ -124,7 +124,7 @@ fn add_approved(
         identities.insert(name.clone(), sha256(identity(config)));
     }
     add_finders(registry, Arc::new(identities))?;
-    Ok(registry.declarations().map(|tool| tool.name.clone()).filter(|name| !before.contains(name)).collect())
+    Ok(registry.names().filter(|name| !before.contains(*name)).map(str::to_owned).collect())
 }
 
 /// The servers that configuration names, with the approved tools of each added to the registry.
@@ -177,7 +177,7 @@ impl NameOwners {
                 owners.entry(name.to_owned()).or_default().push(owner.to_owned());
             }
         };
-        registry.declarations().for_each(|tool| add(&tool.name, ""));
+        registry.names().for_each(|name| add(name, ""));
         for (server, definitions) in servers {
             definitions.tools.iter().filter_map(|raw| raw["name"].as_str()).for_each(|name| add(name, server));
         }

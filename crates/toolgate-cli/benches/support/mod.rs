@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use toolgate_contract::RunFacts;
+use toolgate_journal::{RunOptions, StateDirectory};
 
 /// A workspace and a home beneath a temporary directory.
 pub(crate) struct BenchWorld {
@@ -124,5 +126,20 @@ pub(crate) fn make_tree(root: &Path, files: usize) {
             std::fs::create_dir_all(&directory).unwrap();
         }
         std::fs::write(directory.join(format!("{number}.txt")), format!("{number}\n")).unwrap();
+    }
+}
+
+/// Records so many ended runs of a world's workspace.
+pub(crate) fn record_runs(world: &BenchWorld, numbers: std::ops::Range<usize>) {
+    let state = StateDirectory::open(&world.workspace()).unwrap();
+    for number in numbers {
+        let facts = RunFacts {
+            workspace: world.workspace().display().to_string(),
+            session: "cli".into(),
+            preset: "workspace".into(),
+            front_end: "cli".into(),
+            version: "1".into(),
+        };
+        state.begin_run(&format!("run_{number:032}"), facts, &RunOptions::default()).unwrap().end().unwrap();
     }
 }

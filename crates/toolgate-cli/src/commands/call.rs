@@ -153,7 +153,7 @@ impl CallArgs {
     pub(super) fn perform(self, invocation: &Invocation, tools: Vec<Arc<dyn AnyTool>>) -> Result<PerformedCall> {
         let arguments = self.arguments()?;
         let workspace = open_workspace_with(&invocation.location, tools, Vec::new())?;
-        let tool = workspace.gate.declarations().find(|tool| tool.name == self.tool);
+        let tool = workspace.gate.declaration(&self.tool);
         let args = strict_json::parse(&arguments).map_err(|error| with_example(error, &arguments, tool))?;
         let run = self.run.as_ref().map(|run| runs::find(&workspace.state, run)).transpose()?;
         let choice = RunChoice { run, session: self.session.clone(), front_end: CLI };
