@@ -120,6 +120,7 @@ impl HttpServer {
         let Self { state, router, tls } = self;
         let handler =
             ConnectionHandler { router: routes::with_authentication(router, &state), state: Arc::clone(&state), tls };
+        state.workspace.gate.look_ahead();
         let connections = TaskTracker::new();
         let permits = Arc::new(Semaphore::new(state.limits.connections));
         loop {

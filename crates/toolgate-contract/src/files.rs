@@ -1,6 +1,6 @@
 //! The files of the workspace, as the sandbox provides them to the other crates.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::BorrowedFd;
@@ -43,7 +43,7 @@ pub trait Files: Send + Sync {
         visitors: &'v VisitorFactory<'v>,
     ) -> Result<u64, ToolError>;
     /// Begins to watch directories of the roots; none where the kernel doesn't offer that.
-    fn watch(&self) -> Option<Box<dyn TreeWatch>>;
+    fn watch(&self, of: WatchedChanges) -> Option<Box<dyn TreeWatch>>;
     /// Makes all edits, or none. The gate ensures that each is granted. `first` saves the old content; no part of the
     /// change is visible before it succeeds. `id` distinguishes this change from others.
     fn apply(&self, edits: &[FileEdit], id: &str, first: &mut BeforeApply<'_>) -> Result<(), ToolError>;
@@ -82,8 +82,41 @@ pub trait Files: Send + Sync {
 pub trait TreeWatch: Send + Sync {
     /// Watches a directory from now on, without those in it. False if not every change of its entries would be noticed.
     fn add(&self, directory: &WorkspacePath) -> bool;
-    /// Whether an entry of a watched directory was made, changed, renamed or removed since this was last asked.
-    fn has_changes(&self) -> bool;
+    /// Where something changed since this was last asked.
+    fn changes(&self) -> ChangedDirectories;
+}
+
+/// What a watch reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WatchedChanges {
+    /// That an entry was made, renamed or removed, or that a directory got another mode.
+    Names,
+    /// The same, and that a file got another content or other attributes.
+    NamesAndContents,
+}
+
+/// Where something changed in watched directories.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChangedDirectories {
+    /// In these; nowhere if there are none.
+    These(HashSet<WorkspacePath>),
+    /// That isn't known: anything may have changed.
+    Unknown,
+}
+
+impl ChangedDirectories {
+    /// Whether nothing changed.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::These(directories) if directories.is_empty())
+    }
+
+    /// Whether something may have changed in a directory.
+    pub fn contains(&self, directory: &WorkspacePath) -> bool {
+        match self {
+            Self::These(directories) => directories.contains(directory),
+            Self::Unknown => true,
+        }
+    }
 }
 
 /// Runs before files change.

@@ -77,8 +77,8 @@ pub use event_origin::EventOrigin;
 pub use file_name::{escape_path, unescape_path};
 pub use file_uri::{file_uri, file_uri_path};
 pub use files::{
-    BeforeApply, DirectoryEntry, DirectoryScan, DirectoryStamp, EntryKind, EntryStatus, FileMetadata, Files,
-    HiddenPaths, OpenFile, TreeWatch,
+    BeforeApply, ChangedDirectories, DirectoryEntry, DirectoryScan, DirectoryStamp, EntryKind, EntryStatus,
+    FileMetadata, Files, HiddenPaths, OpenFile, TreeWatch, WatchedChanges,
 };
 pub use hands::{BlockingWork, FileHands, Hands, ProcessHands};
 pub use hash::{hex, sha256, sha256_of};

@@ -11,7 +11,8 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::Instant;
 use toolgate_contract::{
-    EntryKind, Files, ServerHost, ToolError, TreeWatch, VisitedEntry, Visitor, WalkOptions, WalkStep, WorkspacePath,
+    EntryKind, Files, ServerHost, ToolError, TreeWatch, VisitedEntry, Visitor, WalkOptions, WalkStep, WatchedChanges,
+    WorkspacePath,
 };
 
 use crate::connection::Connection;
@@ -87,7 +88,7 @@ impl KnownFiles {
     /// Whether nothing happened since the server was told everything.
     fn is_untouched(&self, files: &dyn Files) -> bool {
         // The watch is asked first, and always: what it says of changes, it says once.
-        let is_quiet = matches!(&self.watch, ProjectWatch::Running(watch) if !watch.has_changes());
+        let is_quiet = matches!(&self.watch, ProjectWatch::Running(watch) if watch.changes().is_empty());
         let is_recent = self.scanned.is_some_and(|scanned| scanned.elapsed() < TRUSTED);
         is_quiet && self.is_told && is_recent && self.linked.iter().all(|place| self.is_as_known(files, place))
     }
@@ -161,7 +162,8 @@ impl Connection {
     ) -> Result<HashMap<WorkspacePath, SizeAndTime>, ToolError> {
         let files: Arc<_> = host.files();
         if matches!(known.watch, ProjectWatch::NotYet) {
-            known.watch = files.watch().map_or(ProjectWatch::Impossible, ProjectWatch::Running);
+            known.watch =
+                files.watch(WatchedChanges::NamesAndContents).map_or(ProjectWatch::Impossible, ProjectWatch::Running);
         }
         let watch = match &known.watch {
             ProjectWatch::Running(watch) => Some(watch.as_ref()),

@@ -127,6 +127,7 @@ fn initialize(context: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
     if client.negotiated.set((*profile).clone()).is_err() {
         return Err(JsonRpcError::invalid_request("This connection is already initialized."));
     }
+    client.server.workspace.gate.look_ahead();
     Ok(json!({
         "protocolVersion": profile.version,
         "capabilities": client.server.capabilities(profile),

@@ -339,6 +339,17 @@ impl Gate {
         &self.parts.policy
     }
 
+    /// Begins to look for paths that commands must not see, so that the first command needn't wait for that. Servers do so
+    /// before anybody calls a tool.
+    pub fn look_ahead(&self) {
+        if self.parts.processes.is_some() {
+            let (scanner, files, hidden) =
+                (Arc::clone(&self.scanner), Arc::clone(&self.parts.files), self.hidden_paths());
+            // The command itself looks again, and reports what went wrong.
+            tokio::task::spawn_blocking(move || drop(scanner.restricted_paths(files.as_ref(), hidden.as_ref())));
+        }
+    }
+
     fn hidden_paths(&self) -> Arc<dyn HiddenPaths> {
         Arc::new(ContentHiddenPaths::new(Arc::clone(&self.parts.policy), Arc::clone(&self.parts.files)))
     }

@@ -1,10 +1,14 @@
 //! Finds the paths in the workspace and the other roots that are restricted for commands. This runs before every
 //! command, and scanning every directory would take longer than most commands. So the content of a directory is cached
-//! for as long as the directory has the same stamp: adding, removing or renaming an entry changes it.
+//! for as long as the directory has the same stamp: adding, removing or renaming an entry changes it. From the second
+//! scan on, the directories are watched, and those in which nothing happened aren't asked for their stamps.
+
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use toolgate_contract::{
-    Access, DirectoryScan, DirectoryStamp, EntryKind, Files, HiddenPaths, RestrictedPaths, ToolError, WorkspacePath,
+    Access, ChangedDirectories, DirectoryScan, DirectoryStamp, EntryKind, Files, HiddenPaths, RestrictedPaths,
+    ToolError, TreeWatch, WatchedChanges, WorkspacePath,
 };
 
 use crate::hidden_hard_links::HiddenHardLinks;
@@ -13,11 +17,34 @@ use crate::hidden_hard_links::HiddenHardLinks;
 /// bytes with the workspace's own), so nothing in it could be hidden by itself.
 const LONGEST_PATH: usize = 3_500;
 
+/// How long the watch alone is trusted, before every directory is asked for its stamp again.
+const TRUSTED: Duration = Duration::from_secs(30);
+
 /// Finds the paths that policy hides, and caches what it saw. It belongs to one policy and one set of files.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct HiddenPathScanner {
+    tree: Mutex<ScannedTree>,
+}
+
+/// What was seen of all roots.
+#[derive(Default)]
+struct ScannedTree {
     /// The top directory of each root.
-    roots: Mutex<Vec<ScannedDirectory>>,
+    roots: Vec<ScannedDirectory>,
+    watch: ScanWatch,
+    /// When every directory was last asked for its stamp.
+    verified: Option<Instant>,
+}
+
+/// Whether the scanned directories are watched.
+#[derive(Default)]
+enum ScanWatch {
+    /// Not before the second scan: who runs a single command shouldn't wait for that.
+    #[default]
+    NotYet,
+    Running(Box<dyn TreeWatch>),
+    /// Not every change would be noticed.
+    Impossible,
 }
 
 /// What is known about a directory.
@@ -42,11 +69,11 @@ impl HiddenPathScanner {
         files: &dyn Files,
         hidden_paths: &dyn HiddenPaths,
     ) -> Result<RestrictedPaths, ToolError> {
-        let mut roots = self.roots.lock();
-        let mut found = scan(&mut roots, files, hidden_paths)?;
+        let mut tree = self.tree.lock();
+        let mut found = tree.scan(files, hidden_paths)?;
         let links = HiddenHardLinks::of(&found.hidden, files)?;
         if links.has_other_names() {
-            for (root, top) in roots.iter().enumerate() {
+            for (root, top) in tree.roots.iter().enumerate() {
                 let place = WorkspacePath { root, path: String::new() };
                 add_other_names(&links, top, &place, files, &mut found.hidden)?;
             }
@@ -63,24 +90,55 @@ impl HiddenPathScanner {
         files: &dyn Files,
         hidden_paths: &dyn HiddenPaths,
     ) -> Result<HiddenHardLinks, ToolError> {
-        let found = scan(&mut self.roots.lock(), files, hidden_paths)?;
+        let found = self.tree.lock().scan(files, hidden_paths)?;
         HiddenHardLinks::of(&found.hidden, files)
     }
 }
 
-/// The restricted paths, by their names alone.
-fn scan(
-    roots: &mut Vec<ScannedDirectory>,
-    files: &dyn Files,
-    hidden_paths: &dyn HiddenPaths,
-) -> Result<RestrictedPaths, ToolError> {
-    roots.resize_with(files.roots(), ScannedDirectory::default);
-    let mut found = RestrictedPaths::default();
-    for (root, top) in roots.iter_mut().enumerate() {
-        let place = WorkspacePath { root, path: String::new() };
-        ScanPass { files, hidden_paths, place, found: &mut found }.visit(top)?;
+impl ScannedTree {
+    /// The restricted paths, by their names alone.
+    fn scan(&mut self, files: &dyn Files, hidden_paths: &dyn HiddenPaths) -> Result<RestrictedPaths, ToolError> {
+        let now = Instant::now();
+        let changed = self.changed(files, now);
+        let is_complete = changed == ChangedDirectories::Unknown;
+        // Until this scan has succeeded, nothing that the watch reports later says what changed since.
+        let verified = self.verified.take();
+        self.roots.resize_with(files.roots(), ScannedDirectory::default);
+        let watch = match &self.watch {
+            ScanWatch::Running(watch) => Some(watch.as_ref()),
+            ScanWatch::NotYet | ScanWatch::Impossible => None,
+        };
+        let place = WorkspacePath { root: 0, path: String::new() };
+        let found = RestrictedPaths::default();
+        let mut pass = ScanPass { files, hidden_paths, changed, watch, is_watched: true, place, found };
+        for (root, top) in self.roots.iter_mut().enumerate() {
+            pass.place.root = root;
+            pass.visit(top, false)?;
+        }
+        let ScanPass { is_watched, found, .. } = pass;
+        if !is_watched {
+            self.watch = ScanWatch::Impossible;
+        }
+        self.verified = if is_complete { Some(now) } else { verified };
+        Ok(found)
     }
-    Ok(found)
+
+    /// Where something changed since the last scan, as far as that is known.
+    fn changed(&mut self, files: &dyn Files, now: Instant) -> ChangedDirectories {
+        let verified = self.verified.filter(|verified| now.duration_since(*verified) < TRUSTED);
+        match &self.watch {
+            ScanWatch::Running(watch) => {
+                // What happened before every directory is asked is of no interest after that.
+                let changed = watch.changes();
+                verified.map_or(ChangedDirectories::Unknown, |_| changed)
+            }
+            ScanWatch::NotYet if self.verified.is_some() => {
+                self.watch = files.watch(WatchedChanges::Names).map_or(ScanWatch::Impossible, ScanWatch::Running);
+                ChangedDirectories::Unknown
+            }
+            ScanWatch::NotYet | ScanWatch::Impossible => ChangedDirectories::Unknown,
+        }
+    }
 }
 
 /// Adds the other names of hidden files in a directory and beneath it.
@@ -100,40 +158,27 @@ fn add_other_names(
     Ok(())
 }
 
-/// One scan of a root.
+/// One scan of all roots.
 struct ScanPass<'a> {
     files: &'a dyn Files,
     hidden_paths: &'a dyn HiddenPaths,
+    /// Where something changed since the last scan.
+    changed: ChangedDirectories,
+    /// What watches each directory from before it is scanned.
+    watch: Option<&'a dyn TreeWatch>,
+    /// Whether every directory is watched.
+    is_watched: bool,
     /// The current directory.
     place: WorkspacePath,
-    found: &'a mut RestrictedPaths,
+    found: RestrictedPaths,
 }
 
 impl ScanPass<'_> {
-    fn visit(&mut self, directory: &mut ScannedDirectory) -> Result<(), ToolError> {
-        let mut seen = ScannedDirectory::default();
-        let mut place = self.place.clone();
-        let scan = self.files.look(&self.place, directory.stamp.as_ref(), &mut |name, kind| {
-            add_entry(self.hidden_paths, &mut place, name, kind, &mut seen);
-        })?;
-        match scan {
-            DirectoryScan::Unchanged => {}
-            DirectoryScan::Scanned(stamp) => {
-                seen.directories.sort_by(|one, other| one.name.cmp(&other.name));
-                carry_over(&mut seen.directories, std::mem::take(&mut directory.directories));
-                *directory = ScannedDirectory { name: std::mem::take(&mut directory.name), stamp, ..seen };
-            }
-            // Its content is unknown, so all of it is hidden.
-            DirectoryScan::Closed => {
-                let name = std::mem::take(&mut directory.name);
-                let hidden = vec![self.place.clone()];
-                *directory = ScannedDirectory { name, hidden, ..ScannedDirectory::default() };
-            }
-            DirectoryScan::Absent => {
-                *directory =
-                    ScannedDirectory { name: std::mem::take(&mut directory.name), ..ScannedDirectory::default() }
-            }
-        }
+    /// Scans a directory and those in it, unless nothing happened there. `is_replaced` says that another directory may
+    /// have this name now, or the same one another mode.
+    fn visit(&mut self, directory: &mut ScannedDirectory, is_replaced: bool) -> Result<(), ToolError> {
+        let is_changed = self.changed.contains(&self.place);
+        let is_rescanned = (is_replaced || is_changed) && self.rescan(directory)?;
         self.found.hidden.extend_from_slice(&directory.hidden);
         self.found.protected.extend_from_slice(&directory.protected);
         let hidden_now = directory.by_content.iter().filter(|place| self.hidden_paths.hides(Access::Read, place));
@@ -141,11 +186,40 @@ impl ScanPass<'_> {
         for inner in &mut directory.directories {
             let shown = self.place.path.len();
             enter(&mut self.place.path, &inner.name);
-            let visited = self.visit(inner);
+            let visited = self.visit(inner, is_changed || is_rescanned);
             self.place.path.truncate(shown);
             visited?;
         }
         Ok(())
+    }
+
+    /// Scans a directory, unless it still has its stamp. Returns whether it was scanned.
+    fn rescan(&mut self, directory: &mut ScannedDirectory) -> Result<bool, ToolError> {
+        let is_watched = self.watch.is_none_or(|watch| watch.add(&self.place));
+        let mut seen = ScannedDirectory::default();
+        let mut place = self.place.clone();
+        let scan = self.files.look(&self.place, directory.stamp.as_ref(), &mut |name, kind| {
+            add_entry(self.hidden_paths, &mut place, name, kind, &mut seen);
+        })?;
+        self.is_watched &= is_watched || matches!(scan, DirectoryScan::Closed | DirectoryScan::Absent);
+        let name = std::mem::take(&mut directory.name);
+        match scan {
+            DirectoryScan::Unchanged => {
+                directory.name = name;
+                return Ok(false);
+            }
+            DirectoryScan::Scanned(stamp) => {
+                seen.directories.sort_by(|one, other| one.name.cmp(&other.name));
+                carry_over(&mut seen.directories, std::mem::take(&mut directory.directories));
+                *directory = ScannedDirectory { name, stamp, ..seen };
+            }
+            // Its content is unknown, so all of it is hidden. The directory that it is in tells when it gets another mode.
+            DirectoryScan::Closed => {
+                *directory = ScannedDirectory { name, hidden: vec![self.place.clone()], ..ScannedDirectory::default() };
+            }
+            DirectoryScan::Absent => *directory = ScannedDirectory { name, ..ScannedDirectory::default() },
+        }
+        Ok(true)
     }
 }
 

@@ -14,7 +14,8 @@ use rustix::process::geteuid;
 use toolgate_contract::{
     Access, BeforeApply, Change, ChangeSource, DirectoryEntry, DirectoryScan, DirectoryStamp, Effect, EntryKind,
     EntryStatus, ErrorCode, FileContent, FileEdit, FileMetadata, Files, GuaranteeLevel, LINK_MODE, LocatedEffect,
-    OpenFile, RootAccess, ToolError, TreeWatch, VisitorFactory, WalkOptions, WorkspacePath, counted, escape_path,
+    OpenFile, RootAccess, ToolError, TreeWatch, VisitorFactory, WalkOptions, WatchedChanges, WorkspacePath, counted,
+    escape_path,
 };
 
 use crate::files::atomic_write::{new_name, old_name};
@@ -346,9 +347,9 @@ impl Files for Roots {
         walk(walk_root, start, options, visitors)
     }
 
-    fn watch(&self) -> Option<Box<dyn TreeWatch>> {
+    fn watch(&self, of: WatchedChanges) -> Option<Box<dyn TreeWatch>> {
         let roots = self.roots.iter().map(|root| root.directory.try_clone()).collect::<Result<_, _>>().ok()?;
-        Some(Box::new(DirectoryWatch::new(self.method, roots).ok()?))
+        Some(Box::new(DirectoryWatch::new(self.method, roots, of).ok()?))
     }
 
     fn clear_temporary(&self, places: &[WorkspacePath], id: &str) -> Result<(), ToolError> {

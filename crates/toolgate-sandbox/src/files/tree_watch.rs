@@ -1,14 +1,17 @@
 //! Notices changes in directories by inotify. The kernel puts an event into the queue before the call that made the change
 //! returns, so whoever asks afterwards sees it.
 
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
-use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
+use rustix::fs::inotify::{CreateFlags, Event, ReadFlags, Reader, WatchFlags, add_watch, init};
 use rustix::io::Errno;
-use toolgate_contract::{TreeWatch, WorkspacePath};
+use toolgate_contract::{ChangedDirectories, TreeWatch, WatchedChanges, WorkspacePath};
 
 use crate::files::openat2;
 use crate::files::openat2::OpenMethod;
@@ -17,36 +20,72 @@ use crate::files::read_directory::keeps_time;
 /// Bytes of the buffer that events are read into.
 const EVENT_BUFFER_BYTES: usize = 16 * 1024;
 
-/// Everything that changes an entry or its content. Opening and reading aren't changes.
-const CHANGES: WatchFlags = WatchFlags::CREATE
+/// Directories that are watched at most: the kernel limits them for all programs of a user together.
+const MOST_WATCHED: usize = 50_000;
+
+/// The kernel's list of mounts. Polling it tells whether it changed: what is mounted over a directory hides the watched one.
+const MOUNTS: &str = "/proc/self/mountinfo";
+
+/// What changes the names in a directory, or which of them can be reached.
+const NAMES: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
-    .union(WatchFlags::MODIFY)
     .union(WatchFlags::ATTRIB)
-    .union(WatchFlags::CLOSE_WRITE)
     .union(WatchFlags::MOVED_FROM)
     .union(WatchFlags::MOVED_TO)
     .union(WatchFlags::DELETE_SELF)
     .union(WatchFlags::MOVE_SELF)
     .union(WatchFlags::ONLYDIR);
 
+/// Everything that changes an entry or its content. Opening and reading aren't changes.
+const NAMES_AND_CONTENTS: WatchFlags = NAMES.union(WatchFlags::MODIFY).union(WatchFlags::CLOSE_WRITE);
+
 /// The watched directories of some roots.
 pub(crate) struct DirectoryWatch {
     method: OpenMethod,
     roots: Vec<OwnedFd>,
     queue: OwnedFd,
+    mounts: File,
+    of: WatchedChanges,
+    state: Mutex<WatchState>,
+}
+
+#[derive(Default)]
+struct WatchState {
+    /// The paths of each watched directory, by watch descriptor. It has several if it is mounted at several places.
+    paths: HashMap<i32, Vec<WorkspacePath>>,
     /// Whether the queue couldn't be read: then anything may have changed.
-    is_broken: AtomicBool,
+    is_broken: bool,
 }
 
 impl DirectoryWatch {
-    pub(crate) fn new(method: OpenMethod, roots: Vec<OwnedFd>) -> Result<Self, Errno> {
+    pub(crate) fn new(method: OpenMethod, roots: Vec<OwnedFd>, of: WatchedChanges) -> std::io::Result<Self> {
         let queue = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
-        Ok(Self { method, roots, queue, is_broken: AtomicBool::new(false) })
+        let watch = Self { method, roots, queue, mounts: File::open(MOUNTS)?, of, state: Mutex::default() };
+        // The first poll reports how the mounts are now.
+        watch.has_other_mounts();
+        Ok(watch)
     }
 
     fn open(&self, directory: &WorkspacePath) -> Result<OwnedFd, Errno> {
         let root = self.roots.get(directory.root).ok_or(Errno::BADF)?;
         openat2::open(self.method, root.as_fd(), &directory.bytes(), OFlags::PATH | OFlags::DIRECTORY)
+    }
+
+    /// Whether something was mounted or unmounted since this was last asked.
+    fn has_other_mounts(&self) -> bool {
+        let mut mounts = [PollFd::new(&self.mounts, PollFlags::PRI)];
+        match poll(&mut mounts, Some(&Timespec::default())) {
+            Ok(_) => mounts[0].revents().intersects(PollFlags::PRI | PollFlags::ERR),
+            Err(_) => true,
+        }
+    }
+
+    /// Whether an event is a change that is watched for.
+    fn is_change(&self, event: &Event<'_>) -> bool {
+        // Another mode of a directory may let nobody into it; that of a file changes no name.
+        let concerns_directory = event.file_name().is_none() || event.events().contains(ReadFlags::ISDIR);
+        let is_of_attributes = event.events().difference(ReadFlags::ISDIR) == ReadFlags::ATTRIB;
+        self.of == WatchedChanges::NamesAndContents || !is_of_attributes || concerns_directory
     }
 }
 
@@ -58,27 +97,48 @@ impl TreeWatch for DirectoryWatch {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return !directory.path.is_empty(),
             Err(_) => return false,
         };
+        let flags = match self.of {
+            WatchedChanges::Names => NAMES,
+            WatchedChanges::NamesAndContents => NAMES_AND_CONTENTS,
+        };
         // By its descriptor, so that no link on the way is followed. A file system that is written to from elsewhere says
         // nothing of that.
         let path = format!("/proc/self/fd/{}", opened.as_raw_fd());
-        keeps_time(&opened) && add_watch(&self.queue, path, CHANGES).is_ok()
+        let mut state = self.state.lock();
+        if state.paths.len() >= MOST_WATCHED || !keeps_time(&opened) {
+            return false;
+        }
+        let Ok(descriptor) = add_watch(&self.queue, path, flags) else { return false };
+        let paths = state.paths.entry(descriptor).or_default();
+        if !paths.contains(directory) {
+            paths.push(directory.clone());
+        }
+        true
     }
 
-    fn has_changes(&self) -> bool {
-        let mut buffer = [MaybeUninit::uninit(); EVENT_BUFFER_BYTES];
+    fn changes(&self) -> ChangedDirectories {
+        let mut state = self.state.lock();
+        let (mut buffer, mut changed) = ([MaybeUninit::uninit(); EVENT_BUFFER_BYTES], HashSet::new());
         let mut events = Reader::new(&self.queue, &mut buffer);
-        let mut found = self.is_broken.load(Ordering::Relaxed);
+        let mut is_known = !self.has_other_mounts();
         loop {
             match events.next() {
-                // A watch that ends with its directory was told of before; an overflow is a change of anything.
-                Ok(event) => found |= event.events() != ReadFlags::IGNORED,
-                Err(Errno::AGAIN) => return found,
+                // The watch ends with its directory, which was told of before.
+                Ok(event) if event.events().contains(ReadFlags::IGNORED) => drop(state.paths.remove(&event.wd())),
+                Ok(event) if !self.is_change(&event) => {}
+                Ok(event) => match state.paths.get(&event.wd()) {
+                    Some(paths) => changed.extend(paths.iter().cloned()),
+                    // The queue overflowed.
+                    None => is_known = false,
+                },
+                Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}
                 Err(_) => {
-                    self.is_broken.store(true, Ordering::Relaxed);
-                    return true;
+                    state.is_broken = true;
+                    break;
                 }
             }
         }
+        if is_known && !state.is_broken { ChangedDirectories::These(changed) } else { ChangedDirectories::Unknown }
     }
 }
