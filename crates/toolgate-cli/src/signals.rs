@@ -1,9 +1,16 @@
 //! Stops the program on SIGINT (Ctrl-C), SIGTERM or SIGHUP.
 
+use std::time::Duration;
+
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Instant, timeout_at};
 use toolgate_contract::CancellationToken;
 
-/// The first signal cancels, so that nothing is left half done, and calls `on_cancel`; the second exits at once. Where
+/// How long after the first signal others are taken for the same one. A terminal sends Ctrl-C to every process in the foreground, and
+/// programs such as `npm` and `timeout` then send it once more to the process that they started.
+const SAME_SIGNAL: Duration = Duration::from_secs(1);
+
+/// The first signal cancels, so that nothing is left half done, and calls `on_cancel`; a later one exits at once. Where
 /// signals can't be caught, they keep their default action.
 pub(crate) fn cancel_on_signal(cancel: CancellationToken, on_cancel: impl FnOnce() + Send + 'static) {
     let (interrupt, terminate) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
@@ -13,6 +20,8 @@ pub(crate) fn cancel_on_signal(cancel: CancellationToken, on_cancel: impl FnOnce
         next(&mut interrupt, &mut terminate, &mut hangup).await;
         on_cancel();
         cancel.cancel();
+        let deadline = Instant::now() + SAME_SIGNAL;
+        while timeout_at(deadline, next(&mut interrupt, &mut terminate, &mut hangup)).await.is_ok() {}
         let number = next(&mut interrupt, &mut terminate, &mut hangup).await;
         std::process::exit(128 + number);
     });

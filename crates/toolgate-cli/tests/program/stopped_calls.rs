@@ -31,18 +31,26 @@ fn check_record(run: &Path) {
     assert!(tail.contains("a.txt") && tail.contains("commands_run") && tail.contains("enforced"), "{line}");
 }
 
+/// `timeout` and `npm` pass a signal on that the terminal has sent already, so one interrupt may come as several signals.
 #[test]
 fn an_interrupted_call_says_what_it_did() {
+    for signals in [&["-INT"][..], &["-INT", "-TERM"]] {
+        interrupt(signals);
+    }
+}
+
+fn interrupt(signals: &[&str]) {
     let world = World::new().file("a.txt", "one\n");
     let args = json!({ "command": COMMAND, "timeout_seconds": 300 }).to_string();
     let mut command = world.command(PROGRAM);
     command.args(["--json", "call", "--approve", "shell", &args]).stdout(Stdio::piped());
     let child = command.spawn().unwrap();
     wait_until_started(&world);
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let kill: Vec<String> = signals.iter().map(|signal| format!("kill {signal} {}", child.id())).collect();
+    assert!(Command::new("sh").args(["-c", &kill.join(" && ")]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
     let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(130), "{reply}");
+    assert_eq!(output.status.code(), Some(130), "{signals:?}: {reply}");
     assert_eq!(reply["error"]["details"]["stdout"], json!("said\n"), "{reply}");
     assert_eq!(reply["artifacts"]["files_changed"], json!(["a.txt", "started"]), "{reply}");
     assert_eq!(reply["artifacts"]["commands_run"], json!([COMMAND]), "{reply}");
