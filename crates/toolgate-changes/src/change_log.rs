@@ -312,20 +312,31 @@ fn names_replaced(changes: &[Change], files: &dyn Files) -> Result<HashMap<u64, 
     Ok(names)
 }
 
-/// Does something with the files of a change, once more if it fails: a change may close a directory to its owner, who can open it
-/// for that long.
+/// Does something with the files of a change, once more if it fails: this change or an earlier one may have closed a directory to
+/// its owner, who can open it for that long.
 pub(crate) fn with_closed_directories<T>(
     changes: &[Change],
     files: &dyn Files,
     act: impl Fn() -> Result<T, ToolError>,
 ) -> Result<T, ToolError> {
     let done = act();
-    let is_closed = |state: &FileState| state.is_directory() && state.permissions() & 0o700 != 0o700;
-    let closed = changes.iter().filter(|change| done.is_err() && change.after.as_ref().is_some_and(is_closed));
-    // Outermost first.
-    let directories: BTreeSet<&WorkspacePath> = closed.map(|change| &change.place).collect();
-    let opened: Vec<&WorkspacePath> =
-        directories.into_iter().filter(|directory| files.suspend_mode(directory).is_ok()).collect();
+    if done.is_ok() {
+        return done;
+    }
+    let places = changes.iter().map(|change| &change.place);
+    let directories: BTreeSet<WorkspacePath> =
+        places.flat_map(|place| place.ancestors().chain([place.clone()])).collect();
+    let is_closed = |place: &WorkspacePath| {
+        let found = files.node(place, false).ok().flatten();
+        found.is_some_and(|node| node.state.is_directory() && node.state.permissions() & 0o700 != 0o700)
+    };
+    // Outermost first: what is in a closed directory can't be looked at.
+    let mut opened = Vec::new();
+    for directory in directories {
+        if is_closed(&directory) && files.suspend_mode(&directory).is_ok() {
+            opened.push(directory);
+        }
+    }
     if opened.is_empty() {
         return done;
     }

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use toolgate_testkit::mcp::McpClient;
 use toolgate_testkit::wait_until;
 
 use crate::mcp::client;
@@ -220,6 +221,45 @@ fn a_command_closes_a_directory_beside_one_in_place_of_another_process() {
     let wait = json!({ "action": "wait", "process": process, "timeout_ms": 300_000 });
     wait_until("the command ends", || server.call("process", wait.clone())["structuredContent"]["running"] == false);
     assert_eq!(server.end(), 0);
+}
+
+/// What a command is found to have changed is stored for one of another process, also where that one was found to have closed the
+/// directory.
+#[test]
+fn a_command_starts_beside_one_of_another_process_that_was_found_to_have_closed_a_directory() {
+    let waits = "touch begun-$1; until [ -e end-$1 ]; do sleep 0.02; done";
+    let world = World::new().file("dir/f", "1\n").file("waits.sh", waits);
+    let program = world.program_of_ordinary_user();
+    let connect = || {
+        let mut server = client::connect(program(), &["--preset", "full"], false, json!({}));
+        server.initialize();
+        server
+    };
+    let (mut one, mut other) = (connect(), connect());
+    let begin = |server: &mut McpClient, name: &str| {
+        let started = server.call("shell", json!({ "command": format!("sh waits.sh {name}"), "background": true }));
+        wait_until("the command runs", || world.workspace().join(format!("begun-{name}")).exists());
+        started["structuredContent"]["process"].clone()
+    };
+    let end = |server: &mut McpClient, name: &str, process: Value| {
+        world.put(&world.workspace().join(format!("end-{name}")), "");
+        let wait = json!({ "action": "wait", "process": process, "timeout_ms": 300_000 });
+        wait_until("the command ends", || {
+            server.call("process", wait.clone())["structuredContent"]["running"] == false
+        });
+    };
+    let first = begin(&mut one, "first");
+    world.put(&world.workspace().join("dir/f"), "2\n");
+    let closing = begin(&mut other, "closing");
+    set_mode(&world.workspace().join("dir"), 0);
+    end(&mut other, "closing", closing);
+    let second = begin(&mut other, "second");
+    let third = one.call("shell", json!({ "command": "echo 3 > third", "stdin": true }));
+    assert_eq!(third["structuredContent"]["exit_code"], 0, "{third}");
+    assert_eq!((world.read("third").as_str(), mode(&world.workspace().join("dir"))), ("3\n", 0));
+    end(&mut one, "first", first);
+    end(&mut other, "second", second);
+    assert_eq!([one.end(), other.end(), i32::try_from(mode(&world.workspace().join("dir"))).unwrap()], [0; 3]);
 }
 
 #[test]
