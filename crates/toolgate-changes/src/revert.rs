@@ -55,6 +55,10 @@ impl InPlaceRevert<'_> {
             self.restore(turn, &restores)?;
             self.verify_reverted(&mut quarantine, steps, directories, &mut outcome)?;
         }
+        if !outcome.quarantined.is_empty() {
+            // A file that only got its mode back, or that has other names, is still in the workspace.
+            self.change_log.quarantine_of(self.call)?.own_contents();
+        }
         outcome.notes.extend(notes);
         Ok(outcome)
     }

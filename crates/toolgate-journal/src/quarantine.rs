@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
 
 use rustix::fs::{AtFlags, Mode};
 use serde::{Deserialize, Serialize};
@@ -127,6 +128,25 @@ impl CallQuarantine {
         let text = serde_json::to_vec_pretty(&self.changes).map_err(JournalError::Encode)?;
         self.directory.put(LIST, &text, Durability::Os)?;
         std::mem::take(&mut self.dropped).iter().try_for_each(|name| self.remove_content(name))
+    }
+
+    /// Copies files that have other names outside of the quarantine, so that nobody changes what is quarantined by writing to them. A file
+    /// that can't be copied stays as it is.
+    pub fn own_contents(&self) {
+        for change in &self.changes {
+            let _ = self.own_content(change);
+        }
+    }
+
+    fn own_content(&self, change: &QuarantinedChange) -> Result<(), JournalError> {
+        let (Some(name), Some(mut shared)) = (&change.name, self.open(change)?) else { return Ok(()) };
+        if shared.metadata().is_ok_and(|found| found.nlink() < 2) {
+            return Ok(());
+        }
+        let mut copy = self.directory.draft()?;
+        std::io::copy(&mut shared, &mut copy.file)
+            .map_err(|error| self.directory.error("couldn't be copied", name, error))?;
+        copy.place(&self.directory, name, Durability::Os)
     }
 
     /// Removes quarantined content: a file, a link, or a directory that was quarantined as a whole.

@@ -321,6 +321,28 @@ async fn a_planted_file_that_is_larger_than_everything_kept_for_undo_is_put_back
     session.end().await;
 }
 
+/// A file that only got its mode back stays in the workspace, and so does another name of a planted file.
+#[tokio::test(flavor = "multi_thread")]
+async fn writing_to_a_file_changes_nothing_that_is_quarantined() {
+    let in_place = json!({ "stdin": true, "yield_ms": 600_000 });
+    for (command, args, path) in [
+        ("chmod u+s old", &in_place, "old"),
+        ("ln old .mcp.json", &in_place, ".mcp.json"),
+        ("echo one > new; ln new .mcp.json", &in_place, ".mcp.json"),
+        ("echo one > new; ln new .mcp.json", &json!({}), ".mcp.json"),
+    ] {
+        let world = world();
+        world.file("old", "one\n");
+        let payload = world.run_script(command, args.clone()).await;
+        assert_eq!(payload["changes"]["kept_aside"][0]["path"], path, "{payload}");
+        // Writes to the files that are there.
+        world.file("old", "two\n").file("new", "two\n");
+        let quarantine = world.path().join(".toolgate/quarantine");
+        let call = std::fs::read_dir(quarantine).unwrap().next().unwrap().unwrap().path();
+        assert_eq!(std::fs::read_to_string(call.join("0")).unwrap(), "one\n", "{command}: {payload}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_one_command_planted_is_never_what_another_is_put_back_to() {
     let world = world();

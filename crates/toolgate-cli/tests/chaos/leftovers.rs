@@ -1,7 +1,8 @@
 //! What must hold when everything has ended: the record and every repository are intact, and nothing is left behind.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal};
 
@@ -101,9 +102,26 @@ pub(crate) fn check(world: &World, tree: &Tree, rehearsals: &BTreeSet<String>) -
     hold!(layers.is_empty(), NothingIsLeft, "Layers are left: {layers:?}");
     let snapshots: Vec<String> = names(&world.state("snapshots")).into_iter().filter(|name| name != ".last").collect();
     hold!(snapshots.is_empty(), NothingIsLeft, "Snapshots are left: {snapshots:?}");
+    let shared = shared_file(&world.state("content")).or_else(|| {
+        let calls = names(&world.state("quarantine"));
+        calls.iter().find_map(|call| shared_file(&world.state("quarantine").join(call)))
+    });
+    hold!(
+        shared.is_none(),
+        NothingIsLost,
+        "What is kept for undo or in quarantine is in the workspace too: {shared:?}"
+    );
     let note = std::fs::metadata(world.state("changing")).map_or(0, |note| note.len());
     hold!(note == 0, NothingIsLeft, "The note of a change is left: {note} bytes");
     Ok(())
+}
+
+/// A file in a directory that has other names, so that whoever writes to it changes what is kept.
+fn shared_file(directory: &Path) -> Option<PathBuf> {
+    let mut files = names(directory).into_iter().map(|name| directory.join(name));
+    let is_shared =
+        |file: &PathBuf| std::fs::symlink_metadata(file).is_ok_and(|found| found.is_file() && found.nlink() > 1);
+    files.find(is_shared)
 }
 
 fn names(directory: &Path) -> Vec<String> {
