@@ -49,17 +49,24 @@ fn is_protected(path: &TreePath, node: &Node, is_in_place: bool, is_root: bool) 
 /// Names of files that hold secrets.
 const SECRETS: [&[u8]; 2] = [b".env", b".envrc"];
 
-/// Files that hold secrets, and what links of such names lead to: a command sees a decoy there, which can't be written. Policy
-/// refuses most commands that name such a file, but not those that it can't read.
-fn secrets(before: &Tree) -> impl Iterator<Item = TreePath> {
+/// Files that hold secrets, their other names, and what links of such names lead to: a command sees a decoy there, which can't
+/// be written. Policy refuses most commands that name such a file, but not those that it can't read.
+fn secrets(before: &Tree) -> BTreeSet<TreePath> {
     let found = before.iter().filter(|(path, _)| SECRETS.contains(&path.name()));
-    found.flat_map(|(path, node)| {
+    let named = found.flat_map(|(path, node)| {
         let target = match &node.kind {
             Kind::Link(target) => Some(path.parent().map_or(TreePath(target.clone()), |parent| parent.join(target))),
             _ => None,
         };
         [Some(path.clone()), target].into_iter().flatten()
-    })
+    });
+    let named: BTreeSet<TreePath> = named.collect();
+    let first_name = |path: &TreePath| before.get(path)?.hard_link_to.clone();
+    let first_names: BTreeSet<TreePath> =
+        named.iter().map(|path| first_name(path).unwrap_or_else(|| path.clone())).collect();
+    let is_other_name = |path: &&TreePath| first_name(path).is_some_and(|first| first_names.contains(&first));
+    let others: BTreeSet<TreePath> = before.keys().filter(is_other_name).cloned().collect();
+    named.into_iter().chain(first_names).chain(others).collect()
 }
 
 /// Whether a command meets what no sandbox lets it change: files that hold secrets, git's hooks and, in place, its
@@ -90,13 +97,13 @@ pub(crate) fn reads_hidden(before: &Tree, script: &[Mutation], is_root: bool) ->
 /// is protected or hidden are mounts, so that nobody moves them away. A move between mounts is a copy and a removal, as between
 /// two disks, and leaves half of it where a mode keeps `mv` out; a rename would have been refused as a whole.
 pub(crate) fn crosses_mounts(before: &Tree, script: &[Mutation], is_in_place: bool, is_root: bool) -> bool {
+    let is_protected = |(path, node): &(&TreePath, &Node)| is_protected(path, node, is_in_place, is_root);
+    let protected = before.iter().filter(is_protected).map(|(path, _)| path.clone());
+    let guarded: Vec<TreePath> = protected.chain(secrets(before)).collect();
     let mount_of = |path: &TreePath| {
         let mut above = path.parent();
         while let Some(directory) = above {
-            let holds = |(inner, node): (&TreePath, &Node)| {
-                inner.is_in(&directory) && is_protected(inner, node, is_in_place, is_root)
-            };
-            if before.iter().any(holds) {
+            if guarded.iter().any(|inner| inner.is_in(&directory)) {
                 return Some(directory);
             }
             above = directory.parent();
