@@ -18,6 +18,7 @@ mod environment;
 mod examples;
 mod expand;
 mod find;
+mod find_expression;
 mod forms;
 mod grant_pattern;
 mod hosts;
