@@ -228,6 +228,11 @@ pub(super) fn code_from_elsewhere() -> Danger {
 const RUNS_DATA: &[&str] = &[
     "exec",
     "execSync",
+/// The danger of a look at what other processes were given.
+pub(super) fn environments_of_others() -> Danger {
+    danger("deny reading processes' environments", "It shows the environments of processes, which hold their secrets.")
+}
+
     "execFileSync",
     "eval",
     "instance_eval",

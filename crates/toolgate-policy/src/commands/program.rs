@@ -10,7 +10,7 @@ use super::dangers;
 use super::environment::is_decisive;
 use super::forms::{CommandForm, FormKind, KNOWLEDGE, OperandCondition};
 use super::nested_commands::NestedCommands;
-use super::old_style::with_dashes;
+use super::old_style::{shows_environments, with_dashes};
 use super::roles::{FlagEffect, OperandRole};
 use super::shell_reader::ShellReader;
 use super::simple_command::{Argument, Certainty, Need, SimpleCommand, Touch};
@@ -77,6 +77,9 @@ impl ShellReader<'_> {
         let parsed = found.as_ref().map(|found| &found.parsed);
         dangers::from_table(&mut part, &name, &arguments[skipped..], parsed);
         dangers::dangers_of_touches(&mut part, self.paths, nested.moves, nested.recursive);
+        if shows_environments(&name, &part.words[1..]) {
+            part.dangers.push(dangers::environments_of_others());
+        }
         self.check_sources(&mut part, &context);
         part.only_moves = nested.moves && self.stays_in_workspace(&part);
         part.is_wrapper = !nested.commands.is_empty() || !nested.scripts.is_empty();
@@ -157,7 +160,14 @@ impl ShellReader<'_> {
         let is_risky = parsed.flags.iter().any(|flag| flag.role.is_risky()) || !parsed.unclear.is_empty();
         // After an operand it may be an option of the code that runs: `cargo run x --help`.
         let is_own = form.kind == FormKind::Known || parsed.operands.is_empty() && parsed.rest.is_none();
-        if parsed.flags.iter().any(|flag| flag.role.has(FlagEffect::Help)) && !is_risky && is_own {
+        let mut helps = parsed.flags.iter().map(|flag| flag.role.has(FlagEffect::Help));
+        // What another option does to a program that runs something can't be told: `gcc --version -v -B.` runs `./cc1`.
+        let asks_for_help = if form.kind == FormKind::Known {
+            helps.any(|help| help)
+        } else {
+            helps.len() > 0 && helps.all(|help| help)
+        };
+        if asks_for_help && !is_risky && is_own {
             part.form = Some(*words);
             return;
         }

@@ -97,6 +97,18 @@ fn formats_addresses_toolchains_and_new_subcommands_may_run_something() {
         ("git config edit", "ask", "deny"),
         ("git config edit --global", "ask", "deny"),
         ("bundle list", "allow-confined", "deny"),
+        ("gcc --version", "allow", "allow"),
+        ("gcc --version -v -B.", "allow-confined", "deny"),
+        ("gcc -B. --help -v", "allow-confined", "deny"),
+        ("gcc -specs=./x -dumpversion", "allow-confined", "deny"),
+        ("rustc -V @opts", "allow-confined", "deny"),
+        ("rustfmt --check a.rs", "allow", "allow"),
+        ("rustfmt --check --config emit_mode=Files a.rs", "allow-confined", "deny"),
+        ("rustfmt --check --config=emit_mode=Files a.rs", "allow-confined", "deny"),
+        ("yarn --version", "allow-confined", "deny"),
+        ("npm --version", "allow", "allow"),
+        ("rpm -qp http://example.com/a.rpm", "allow-confined", "deny"),
+        ("apt-cache gencaches", "allow-confined", "deny"),
         ("bundle show", "allow-confined", "deny"),
     ]);
 }
@@ -133,6 +145,22 @@ fn what_only_reads_data_names_patterns_or_stays_inside_is_not_denied() {
         ("find . -name a -o -delete", "deny", "deny"),
         ("git clone /srv/mirror/repo.git work", "allow-confined", "deny"),
         ("env | grep PATH", "allow", "allow"),
+    ]);
+}
+
+#[test]
+fn no_program_tells_passwords_or_what_other_processes_were_given() {
+    assert_judged(&[
+        ("getent shadow", "deny", "deny"),
+        ("getent passwd", "allow", "allow"),
+        ("ps eww", "deny", "deny"),
+        ("ps auxe", "deny", "deny"),
+        ("ps -p 1 e", "deny", "deny"),
+        ("ps aux", "allow", "allow"),
+        ("ps -ef", "allow", "allow"),
+        ("ps axo pid,etime,cmd", "allow", "allow"),
+        ("ps -eo pid,etime --sort etime", "allow", "allow"),
+        ("ps -p $pid -o tname", "allow", "allow"),
     ]);
 }
 
