@@ -24,9 +24,9 @@ pub(crate) struct CallEffects<'a> {
 pub(crate) struct CommandEffects {
     /// Its index among the effects.
     pub(crate) effect: usize,
-    /// Whether the command has a loopback of its own because it runs in a sandbox. A process that gets input may run
-    /// without one.
-    has_own_loopback: bool,
+    /// Whether the command has a loopback and temporary directories of its own because it runs in a sandbox. A process
+    /// that gets input may run without one.
+    pub(crate) has_own_sandbox: bool,
     /// Its simple commands, each with its own index and those of what it touches.
     pub(crate) parts: Vec<SimpleCommandEffects>,
     /// Why the command can't be parsed.
@@ -44,7 +44,7 @@ pub(crate) struct SimpleCommandEffects {
 impl CommandEffects {
     /// Whether a connection to this host stays inside the command's own sandbox.
     pub(crate) fn is_own_loopback(&self, host: &str) -> bool {
-        self.has_own_loopback && Host::read(host).is_ok_and(|host| host.is_loopback())
+        self.has_own_sandbox && Host::read(host).is_ok_and(|host| host.is_loopback())
     }
 }
 
@@ -64,9 +64,9 @@ impl<'a> CallEffects<'a> {
         call
     }
 
-    fn add_command(&mut self, effect: usize, has_own_loopback: bool, analysis: CommandAnalysis, paths: &PathContext) {
+    fn add_command(&mut self, effect: usize, has_own_sandbox: bool, analysis: CommandAnalysis, paths: &PathContext) {
         let parts = analysis.parts.into_iter().map(|part| self.add_part(part, paths)).collect();
-        self.commands.push(CommandEffects { effect, has_own_loopback, parts, fault: analysis.fault });
+        self.commands.push(CommandEffects { effect, has_own_sandbox, parts, fault: analysis.fault });
     }
 
     fn add_part(&mut self, part: SimpleCommand, paths: &PathContext) -> SimpleCommandEffects {

@@ -49,16 +49,30 @@ impl Policy {
         } else if command.parts.is_empty() {
             self.on_exec_rules(command.effect, opinions);
         }
+        let mut new_keys = Vec::new();
         for part in &command.parts {
             self.on_part(part, opinions);
+            new_keys.extend(&part.part.new_keys);
             for (number, touch) in part.touches.clone().zip(&part.part.touches) {
                 match touch {
                     // The connection stays inside the sandbox, so nobody is asked.
                     Touch::Host { name, .. } if command.is_own_loopback(name) => {}
-                    _ => self.on_touch(number, touch, &part.part, opinions),
+                    // What is deleted there the command made itself.
+                    Touch::Path { access: Access::Delete, path, pattern } if self.is_own_scratch(command, path) => {
+                        let made = Touch::Path { access: Access::Write, path: path.clone(), pattern: *pattern };
+                        self.on_touch(number, &made, &part.part, &new_keys, opinions);
+                    }
+                    _ => self.on_touch(number, touch, &part.part, &new_keys, opinions),
                 }
             }
         }
+    }
+
+    /// Whether a path is beneath one of the temporary directories that the command's own sandbox starts with empty.
+    fn is_own_scratch(&self, command: &CommandEffects, path: &str) -> bool {
+        let place = self.paths.place(path);
+        let beneath = |directory: &&str| place.path.strip_prefix(*directory).is_some_and(|rest| rest.starts_with('/'));
+        command.has_own_sandbox && place.root == OUTSIDE && SCRATCH.iter().any(beneath)
     }
 
     fn on_part(&self, command: &SimpleCommandEffects, opinions: &mut Vec<Opinion>) {
@@ -134,7 +148,16 @@ impl Policy {
         opinions.push(about(index, decision, layer, OpinionSource::Unknown));
     }
 
-    fn on_touch(&self, number: usize, touch: &Touch, part: &SimpleCommand, opinions: &mut Vec<Opinion>) {
+    /// Judges what a simple command touches. `new_keys` are those that it and the ones before it make: what comes after
+    /// `openssl genrsa -out a.key` in the same line may use `a.key`.
+    fn on_touch(
+        &self,
+        number: usize,
+        touch: &Touch,
+        part: &SimpleCommand,
+        new_keys: &[&String],
+        opinions: &mut Vec<Opinion>,
+    ) {
         match touch {
             Touch::Host { name, .. } => {
                 self.on_permission(Permission::NetConnect, Some(number), opinions);
@@ -145,11 +168,11 @@ impl Policy {
                 let changes = if part.only_moves && *access == Access::Delete { Access::Write } else { *access };
                 self.on_permission(permission(changes), Some(number), opinions);
                 let place = self.paths.place(path);
-                if part.new_keys.contains(path)
+                if new_keys.contains(&path)
                     && place.root == 0
                     && find_sensitive(*access, &place, &self.excepts).is_some()
                 {
-                    return self.on_new_key(number, &place, opinions);
+                    return self.on_new_key(number, *access, &place, opinions);
                 }
                 if let Some(hit) = pattern.then(|| find_sensitive_pattern(*access, &place, &self.excepts)).flatten() {
                     opinions.push(about(number, Decision::Deny, Layer::Builtin, OpinionSource::SensitivePath(hit)));
@@ -164,10 +187,10 @@ impl Policy {
 
     /// A new private key is no secret of anybody's yet, but a person should know of it: where a key that is there would
     /// be denied, a person is asked.
-    fn on_new_key(&self, number: usize, place: &WorkspacePath, opinions: &mut Vec<Opinion>) {
+    fn on_new_key(&self, number: usize, access: Access, place: &WorkspacePath, opinions: &mut Vec<Opinion>) {
         let decision = preset::outside_boundary(self.preset);
         opinions.push(about(number, decision, Layer::Builtin, OpinionSource::NewKey));
-        self.on_path_rules(number, Access::Write, place, None, opinions);
+        self.on_path_rules(number, access, place, None, opinions);
     }
 
     /// Judges a path outside all roots. The sandbox decides whether it can be read; a change needs a decision.

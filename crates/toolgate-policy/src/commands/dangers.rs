@@ -183,9 +183,13 @@ pub(super) fn dangers_of_touches(part: &mut SimpleCommand, paths: &PathContext, 
         if access != Access::Read && is_device(&path) {
             part.dangers.push(danger("deny writing to devices", "It overwrites a device, and all data on it."));
         }
-        let takes_away = access == Access::Delete || access == Access::Write && recursive;
+        let is_lost = |directory: &str| match access {
+            Access::Read => false,
+            Access::Write => recursive && paths.is_vital_to_change(directory),
+            Access::Delete => paths.is_vital(directory),
+        };
         let directory = if pattern && !moves { all_of(&path) } else { (!pattern).then_some(path.as_str()) };
-        if takes_away && directory.is_some_and(|directory| paths.is_vital(directory)) {
+        if directory.is_some_and(is_lost) {
             let what = if access == Access::Delete { "deletes or moves away" } else { "changes everything in" };
             part.dangers.push(danger(
                 "deny removing roots and home",
@@ -224,15 +228,15 @@ pub(super) fn code_from_elsewhere() -> Danger {
     danger("deny running code from elsewhere", "It runs text that nobody could inspect before.")
 }
 
-/// Words with which code in an argument may run the data that it reads.
-const RUNS_DATA: &[&str] = &[
-    "exec",
-    "execSync",
 /// The danger of a look at what other processes were given.
 pub(super) fn environments_of_others() -> Danger {
     danger("deny reading processes' environments", "It shows the environments of processes, which hold their secrets.")
 }
 
+/// Words with which code in an argument may run the data that it reads.
+const RUNS_DATA: &[&str] = &[
+    "exec",
+    "execSync",
     "execFileSync",
     "eval",
     "instance_eval",

@@ -68,10 +68,16 @@ impl PathContext {
     /// Whether losing this directory and its content would be disastrous: the system's directories, home, a root, and
     /// every parent of one of them.
     pub(crate) fn is_vital(&self, absolute: &str) -> bool {
+        self.roots.iter().any(|root| root == absolute) || self.is_vital_to_change(absolute)
+    }
+
+    /// Whether changing everything in this directory would be disastrous: a vital directory, and not merely a root, whose
+    /// content is there to be changed.
+    pub(crate) fn is_vital_to_change(&self, absolute: &str) -> bool {
         let holds = |directory: &String| below(absolute, directory).is_some();
         let is_home = self.home == absolute || holds(&self.home);
         is_home
-            || self.roots.iter().any(holds)
+            || self.roots.iter().any(|root| root != absolute && holds(root))
             || absolute.bytes().filter(|byte| *byte == b'/').count() == 1 && !is_scratch(absolute)
             || VITAL.contains(&absolute)
     }
