@@ -240,7 +240,12 @@ impl<'a> ConversationLoop<'a> {
                 self.editor.remember(&self.chat.redacted(&text));
                 match SlashCommand::parse(&text) {
                     Some(Ok(SlashCommand::Quit)) => return Ok(Leave::Now),
-                    Some(Ok(command)) => self.chat.command(command, self.work.is_some())?,
+                    Some(Ok(command)) => {
+                        // What it prints says too little without the command: `workspace` answers `/preset`.
+                        let typed = format!("› {}", plain(text.trim()));
+                        self.chat.reporter.print(&[paint(DIM, typed)]);
+                        self.chat.command(command, self.work.is_some())?;
+                    }
                     Some(Err(fault)) => self.chat.reporter.print(&[paint(RED, fault)]),
                     None => self.send(text),
                 }

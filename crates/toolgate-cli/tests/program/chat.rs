@@ -57,6 +57,7 @@ text = "Nothing more."
     person.types("And then?").types(ENTER).waits_for("Nothing more.");
     person.types("/cost").types(ENTER).waits_for("tokens");
     person.types("/help").types(ENTER).waits_for("/undo            undo the last change");
+    person.waits_for("› /cost");
     person.types("/nonsense").types(ENTER).waits_for("There is no command `/nonsense`.");
     person.types(CONTROL_D).waits_for("to go on: toolgate chat --resume run_");
     assert_eq!(person.leaves(), 0);
