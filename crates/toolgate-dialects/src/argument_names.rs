@@ -14,7 +14,26 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("path", &["file_path", "filePath", "notebook_path", "dir_path", "target_directory"]),
     ("pattern", &["glob_pattern", "name_pattern"]),
     ("patch", &["input", "patchText", "patch_text"]),
+    ("offset", &["start_line"]),
+    ("limit", &["end_line"]),
 ];
+
+/// Native switches that a remark proposes to set, each with what a tool that has a parameter of this name calls the same.
+const SWITCHES: &[(&str, &[(&str, &str)])] = &[
+    (
+        "`gitignore` to false",
+        &[
+            ("gitignore", "`gitignore` to false"),
+            ("respect_git_ignore", "`respect_git_ignore` to false"),
+            ("no_ignore", "`no_ignore` to true"),
+        ],
+    ),
+    ("`hidden` to true", &[("hidden", "`hidden` to true"), ("no_ignore", "`no_ignore` to true")]),
+];
+
+/// What is around such a proposal.
+const SET: &str = ": set ";
+const TO_SEE: &str = " to see them.";
 
 /// What comes before an argument that could be set instead.
 const OR_SET: &str = ", or set `";
@@ -37,6 +56,19 @@ impl DialectTool {
             }
         }
         said
+    }
+
+    /// A remark that proposes to set native switches, with this tool's own. Those that it doesn't have aren't proposed.
+    pub(crate) fn own_switches(&self, remark: &str) -> String {
+        let proposal = remark.split_once(SET).and_then(|(before, rest)| Some((before, rest.strip_suffix(TO_SEE)?)));
+        let Some((before, switches)) = proposal else { return remark.to_owned() };
+        let own = |native: &str| {
+            let (_, names) = SWITCHES.iter().find(|(switch, _)| *switch == native)?;
+            names.iter().find(|(parameter, _)| has(self.parameters, parameter)).map(|(_, own)| *own)
+        };
+        let mut known: Vec<&str> = switches.split(" or ").filter_map(own).collect();
+        known.dedup();
+        if known.is_empty() { format!("{before}.") } else { format!("{before}{SET}{}{TO_SEE}", known.join(" or ")) }
     }
 
     /// The text without the proposal to set what this tool has under no name.
@@ -98,6 +130,18 @@ mod tests {
             ("claude", "Grep", "`find`, `find` and , or set `x", "`find`, `find` and , or set `x"),
         ] {
             assert_eq!(dialect(name).unwrap().tool(tool).unwrap().own_arguments(text), expected, "{name} {tool}");
+        }
+    }
+    #[test]
+    fn only_switches_that_the_tool_has_are_proposed() {
+        let both = "Nothing matched: set `gitignore` to false or `hidden` to true to see them.";
+        for (name, tool, remark, expected) in [
+            ("gemini", "glob", both, "Nothing matched: set `respect_git_ignore` to false to see them."),
+            ("gemini", "grep_search", both, "Nothing matched: set `no_ignore` to true to see them."),
+            ("opencode", "glob", both, "Nothing matched."),
+            ("opencode", "glob", "It is: set aside.", "It is: set aside."),
+        ] {
+            assert_eq!(dialect(name).unwrap().tool(tool).unwrap().own_switches(remark), expected, "{name} {tool}");
         }
     }
 }

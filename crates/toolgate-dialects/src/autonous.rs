@@ -12,7 +12,7 @@ use crate::parameter::{Parameter, ParameterKind};
 
 /// The autonous design.
 pub static AUTONOUS: Dialect = Dialect {
-    format: ResultFormat::Json,
+    format: ResultFormat::Json { notes: &["meta", "notes"] },
     record: Some(events::record),
     ..Dialect::new("autonous", "the design of autonous' tool subsystem", TOOLS, envelope::failure)
 };

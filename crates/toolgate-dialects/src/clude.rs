@@ -13,7 +13,7 @@ pub use result::decision;
 
 /// The clude design.
 pub static CLUDE: Dialect = Dialect {
-    format: ResultFormat::Json,
+    format: ResultFormat::Json { notes: &["notes"] },
     record: Some(audit::record),
     ..Dialect::new("clude", "the design of clude's tool protocol", TOOLS, result::failure)
 };

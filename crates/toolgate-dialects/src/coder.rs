@@ -12,7 +12,7 @@ use crate::parameter::{ANY_INTEGER, Parameter};
 
 /// The coder design.
 pub static CODER: Dialect = Dialect {
-    format: ResultFormat::Json,
+    format: ResultFormat::Json { notes: &["notes"] },
     ..Dialect::new("coder", "the design of coder's built-in tools", TOOLS, failure::failure)
 };
 

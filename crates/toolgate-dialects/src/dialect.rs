@@ -68,7 +68,10 @@ pub enum ResultFormat {
     /// As text. The native hint of an error follows in a line of its own.
     Text,
     /// Each as one JSON object, which also holds the native hint of an error.
-    Json,
+    Json {
+        /// The field for remarks, from the top.
+        notes: &'static [&'static str],
+    },
 }
 
 /// A tool of a dialect.
@@ -126,6 +129,8 @@ pub struct NativeCall {
     pub justification: Option<String>,
     /// What to do after a reply before the result is shown: perhaps another call.
     pub then: Option<NextCall>,
+    /// Whether it is one of several, of which those that succeeded are shown even if this one fails.
+    pub is_part: bool,
 }
 
 /// Decides, by the replies so far, whether another native call follows.
@@ -150,7 +155,7 @@ impl NativeCall {
         if let Value::Object(fields) = &mut args {
             fields.retain(|_, value| !value.is_null());
         }
-        Self { tool, args, requested: Vec::new(), justification: None, then: None }
+        Self { tool, args, requested: Vec::new(), justification: None, then: None, is_part: false }
     }
 }
 
@@ -199,13 +204,13 @@ impl EnteredCall {
     }
 }
 
-/// A call that succeeded natively.
+/// A call that succeeded natively, at least in part.
 pub struct Returned<'a> {
     /// The arguments that the model sent.
     pub args: &'a Arguments,
     /// The replies to the native calls before the last one; some may be failures.
     pub earlier: &'a [Reply],
-    /// The reply to the last native call.
+    /// The reply to the last native call; a failure only if that one is a part of several.
     pub reply: &'a Reply,
     /// The session's memory.
     pub memory: &'a mut DialectMemory,
@@ -396,10 +401,12 @@ impl Dialect {
 
     /// Says what came of a call.
     pub fn leave(&self, entered: &EnteredCall, reply: &Reply, memory: &mut DialectMemory) -> ShownResult {
-        let EnteredCall { tool, args, earlier, dropped, .. } = entered;
-        match &reply.error {
+        let EnteredCall { native, tool, args, earlier, dropped } = entered;
+        let is_shown_in_part = native.is_part && earlier.iter().any(|reply| reply.ok);
+        match reply.error.as_ref().filter(|_| !is_shown_in_part) {
             None => {
-                let mut shown = (tool.leave)(&mut Returned { args, earlier, reply, memory });
+                let shown = (tool.leave)(&mut Returned { args, earlier, reply, memory });
+                let mut shown = self.with_remarks(shown, tool, earlier.iter().chain([reply]));
                 shown.text += &dropped
                     .iter()
                     .map(|name| format!("\n(`{name}` was ignored: {} doesn't have it.)", tool.name))
@@ -408,7 +415,7 @@ impl Dialect {
             }
             Some(error) => {
                 let asked = AskedCall { id: &reply.tool_call_id, tool: tool.name, args: &entered.arguments() };
-                let error = self.with_own_names(tool.name, entered.native.tool, error);
+                let error = self.with_own_names(tool.name, native.tool, error);
                 self.say_failure(&asked, &EnterFault::Refused(error), Some(reply), memory)
             }
         }

@@ -21,7 +21,8 @@ const OF_TOOLS: [ErrorCode; 7] = [
 ];
 
 /// Errors that name arguments of the call. Others may name a file that is called like one.
-const OF_ARGUMENTS: [ErrorCode; 3] = [ErrorCode::InvalidArgs, ErrorCode::NoMatch, ErrorCode::AmbiguousMatch];
+const OF_ARGUMENTS: [ErrorCode; 4] =
+    [ErrorCode::InvalidArgs, ErrorCode::NoMatch, ErrorCode::AmbiguousMatch, ErrorCode::FileTooLarge];
 
 /// What the list of all native tools begins with, which is the hint where one of them isn't there.
 const NATIVE_TOOLS: &str = "The tools here are: ";
@@ -50,7 +51,7 @@ impl Dialect {
     }
 
     /// A hint with the names of this dialect's tools in place of the native ones that it has.
-    fn own_words(&self, hint: &str) -> String {
+    pub(crate) fn own_words(&self, hint: &str) -> String {
         let mut parts = hint.split('`');
         let mut said = parts.next().unwrap_or_default().to_owned();
         let (mut before, mut was_tool) = (said.clone(), false);

@@ -4,6 +4,7 @@ use toolgate_contract::ToolError;
 
 use crate::dialect::Returned;
 use crate::memory::DialectMemory;
+use crate::remarks::of_command;
 
 /// The longest wait of a native call, in milliseconds: for clients that wait for a command's end.
 pub(crate) const MOST_WAIT_MS: i64 = 600_000;
@@ -70,15 +71,7 @@ pub(crate) fn printed_until_stopped(error: &ToolError) -> String {
 
 /// What the model has to know of a command beside its output: what the sandbox denied, what was noted, and what was quarantined.
 pub(crate) fn command_notes(returned: &Returned<'_>) -> Vec<String> {
-    let changes = returned.field("changes");
-    let denied = returned.field("denied").as_array().into_iter().flatten();
-    let denied = denied.filter_map(|denied| denied["reason"].as_str().map(str::to_owned));
-    let noted = changes["notes"].as_array().into_iter().flatten().filter_map(|note| note.as_str().map(str::to_owned));
-    let kept = changes["kept_aside"].as_array().into_iter().flatten().map(|kept| {
-        let text = |name: &str| kept[name].as_str().unwrap_or_default();
-        format!("`{}` was quarantined, not written to the workspace: {}.", text("path"), text("reason"))
-    });
-    denied.chain(noted).chain(kept).collect()
+    returned.reply.payload.as_ref().map_or_else(Vec::new, of_command)
 }
 
 /// Words as one line for a shell. `bash -lc LINE` and `sh -c LINE` are the line itself, so that it is read as what it is.

@@ -12,7 +12,7 @@ use crate::parameter::ParameterKind::{Any, Boolean, Choice, Integer, Object, Tex
 
 /// The skills-agent design.
 pub static SKILLS: Dialect = Dialect {
-    format: ResultFormat::Json,
+    format: ResultFormat::Json { notes: &["notes"] },
     record: Some(audit::record),
     ..Dialect::new("skills", "the design of skills-agent's tools runtime", TOOLS, failure::failure)
 };

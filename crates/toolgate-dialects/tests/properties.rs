@@ -4,10 +4,10 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
-use toolgate_contract::{ErrorCode, Reply, ToolError};
+use toolgate_contract::{ErrorCode, Reply, ToolError, Truncated};
 use toolgate_dialects::{
     ArgumentError, DIALECTS, Dialect, DialectMemory, DialectTool, EnterFault, EnteredCall, Parameter, ParameterKind,
-    ShownResult, dialect,
+    ResultFormat, ShownResult, dialect,
 };
 
 /// A value for a parameter.
@@ -65,12 +65,36 @@ fn succeeded() -> Reply {
     }
 }
 
-/// What the model gets once every native call has succeeded; none if a native call can't be made.
-fn shown_at_last(dialect: &Dialect, mut entered: EnteredCall) -> Option<ShownResult> {
-    while let Some(next) = dialect.next(&entered, &succeeded(), &memory()).ok()? {
+/// What the model gets once every native call has ended in this reply; none if a native call can't be made.
+fn shown_at_last(dialect: &Dialect, mut entered: EnteredCall, reply: &Reply) -> Option<ShownResult> {
+    while let Some(next) = dialect.next(&entered, reply, &memory()).ok()? {
         entered = next;
     }
-    Some(dialect.leave(&entered, &succeeded(), &mut memory()))
+    Some(dialect.leave(&entered, reply, &mut memory()))
+}
+
+/// A native reply that says everything beside a result that any tool says, and the words that a model has to read of it.
+fn remarked(number: u32) -> (Reply, Vec<String>) {
+    let word = |name: &str| format!("{name}{number}");
+    let artifact = format!("art_{number}");
+    let payload = json!({
+        "note": word("note"),
+        "notes": [word("first"), word("second")],
+        "new_errors": [{ "path": word("path"), "line": 7, "severity": "error", "message": word("error \"quoted\" ") }],
+        "denied": [{ "code": "network_denied", "reason": word("denied"), "next": word("next") }],
+        "changes": {
+            "notes": [word("changed")],
+            "kept_aside": [{ "path": word("kept"), "reason": word("reason") }],
+            "refused": [word("refused")],
+        },
+        "cut_bytes": number,
+        "omitted": [{ "field": "/list", "entries": number + 1 }],
+    });
+    let names = ["note", "first", "second", "path", "denied", "next", "changed", "kept", "reason", "refused"];
+    let mut expected: Vec<String> = names.iter().map(|name| word(name)).collect();
+    expected.extend([number.to_string(), (number + 1).to_string(), format!(" {number}"), artifact.clone()]);
+    let truncated = Truncated { artifact: Some(artifact), ..Truncated::default() };
+    (Reply { payload: Some(payload), truncated: Some(truncated), ..succeeded() }, expected)
 }
 
 proptest! {
@@ -89,6 +113,20 @@ proptest! {
         let shown = dialect.leave(&entered, &Reply::refused("call_1".into(), error), &mut memory);
         prop_assert!(shown.text.contains(&format!("next{number}")), "{} {}: {}", dialect.name, tool.name, shown.text);
         prop_assert!(shown.is_error, "{} {}: {}", dialect.name, tool.name, shown.text);
+    }
+
+    /// What a reply says beside the result, the model reads too: no client's form has a place for all of it.
+    #[test]
+    fn no_remark_is_lost_on_the_way_back((dialect, tool, args) in call(), number in 100_000_u32..1_000_000) {
+        let Ok(entered) = dialect.enter(tool.name, &args, &memory()) else { return Ok(()) };
+        let (reply, expected) = remarked(number);
+        let Some(shown) = shown_at_last(dialect, entered, &reply) else { return Ok(()) };
+        for word in expected {
+            prop_assert!(shown.text.contains(&word), "{} {}: {word} is missing in {}", dialect.name, tool.name, shown.text);
+        }
+        if dialect.format != ResultFormat::Text {
+            prop_assert!(serde_json::from_str::<Map<String, Value>>(&shown.text).is_ok(), "{} {}", dialect.name, shown.text);
+        }
     }
 
     /// Reading arguments never panics, and what doesn't fit is said before any native call is made.
@@ -116,7 +154,7 @@ proptest! {
             Ok(entered) => {
                 prop_assert!(!dialect.is_closed, "{} {}", dialect.name, tool.name);
                 prop_assert!(!entered.native.args.to_string().contains("surprise"), "{}", entered.native.args);
-                let Some(shown) = shown_at_last(dialect, entered) else { return Ok(()) };
+                let Some(shown) = shown_at_last(dialect, entered, &succeeded()) else { return Ok(()) };
                 let is_named = shown.text.contains(&format!("`{name}` was ignored"));
                 prop_assert!(is_named, "{} {}: {}", dialect.name, tool.name, shown.text);
             }

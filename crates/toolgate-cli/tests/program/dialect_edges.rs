@@ -126,3 +126,40 @@ fn what_was_cut_can_be_read_by_its_handle() {
         assert!(whole["content"][0]["text"].as_str().unwrap().starts_with("0123456789 abcdefghij\n"), "{dialect}");
     }
 }
+
+/// A native page holds only so much. Whatever a model asks for behind it is there all the same, and what isn't shown is said.
+#[test]
+fn what_is_behind_a_native_page_is_found() {
+    let file = |world: World, number: usize| world.file(&format!("src/f{number:04}.txt"), format!("needle {number}\n"));
+    let world = (0..1500).fold(World::new(), file);
+    let home = world.workspace().canonicalize().unwrap().join("src").display().to_string();
+    let mut claude = speaking(&world, "claude");
+    let mut grep = |offset: usize, limit: usize| {
+        let args = json!({ "pattern": "needle", "output_mode": "content", "offset": offset, "head_limit": limit });
+        text(&mut claude, "Grep", args)
+    };
+    let page = "src/f1200.txt:1:needle 1200\nsrc/f1201.txt:1:needle 1201\n\n\
+                [Showing results with pagination = limit: 2, offset: 1200]";
+    assert_eq!(grep(1200, 2), page);
+    let all = grep(0, 0);
+    let shown = all.lines().filter(|line| line.contains(":1:needle")).count();
+    assert!(all.ends_with(&format!("pagination = limit: {shown}]")), "the next page begins behind these: {shown}");
+    assert!(grep(shown, 1).starts_with(&format!("src/f{shown:04}.txt:1:")));
+    let mut listed = |dialect: &str, tool: &str, args: Value| text(&mut speaking(&world, dialect), tool, args);
+    let entries = |offset: usize| json!({ "dir_path": home, "offset": offset, "limit": 1 });
+    let entry = format!("Absolute path: {home}\nf1399.txt\nMore than 1 entries found");
+    assert_eq!(listed("codex-2026-01", "list_dir", entries(1400)), entry);
+    let behind = listed("codex-2026-01", "list_dir", entries(1501));
+    assert!(behind.starts_with("offset exceeds directory entry count"), "{behind}");
+    let files = listed("codex-2026-01", "grep_files", json!({ "pattern": "needle", "limit": 2000 }));
+    assert_eq!(files.lines().count(), 1500);
+    let directory = listed("opencode", "read", json!({ "filePath": home, "offset": 1400, "limit": 2 }));
+    let end = "<entries>\nf1399.txt\nf1400.txt\n\n\
+               (Showing 2 of 1500 entries. Use 'offset' parameter to read beyond entry 1402)\n</entries>";
+    assert!(directory.ends_with(end), "{directory}");
+    let names = json!({ "pattern": "needle", "names_only": true, "total_max_matches": 1500 });
+    assert!(listed("gemini", "grep_search", names).starts_with("Found 1500 files"));
+    assert!(listed("claude-2.0", "LS", json!({ "path": home })).starts_with("There are more files"));
+    let found: Value = serde_json::from_str(&listed("coder", "glob", json!({ "pattern": "**/*.txt" }))).unwrap();
+    assert_eq!(found["truncated"], true);
+}

@@ -22,6 +22,7 @@ VOLATILE = [
     (r"\[PID [0-9]+\]", "[PID ⟨number⟩]"),
     (r"with ID: \w+", "with ID: ⟨word⟩"),
     (r"stopped task: \w+", "stopped task: ⟨word⟩"),
+    (r"Inserted cell \w+", "Inserted cell ⟨word⟩"),
     (r'"task_id":"\w+"', '"task_id":"⟨word⟩"'),
     (r"expected [iu][0-9]+", "expected ⟨word⟩"),
     (r"saved to: \S+", "saved to: ⟨path⟩"),

@@ -6,7 +6,7 @@ use super::envelope::{Output, envelope};
 use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
 use crate::memory::DialectMemory;
 use crate::parameter::Arguments;
-use crate::shell::{MOST_WAIT_MS, command_notes};
+use crate::shell::MOST_WAIT_MS;
 
 pub(super) fn enter_bash(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
     let call = json!({
@@ -26,10 +26,6 @@ pub(super) fn leave_bash(returned: &mut Returned<'_>) -> ShownResult {
     };
     if returned.is("timed_out") {
         output.meta.insert("error_class".into(), "timeout".into());
-    }
-    let notes = command_notes(returned);
-    if !notes.is_empty() {
-        output.meta.insert("notes".into(), notes.into());
     }
     envelope(returned, output)
 }

@@ -41,7 +41,10 @@ fn fault(fault: &ArgumentError) -> String {
 fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
     let message = &error.message;
     match error.code {
-        ErrorCode::NotFound if is_file(failed) && failed.text("cell_id").is_empty() => {
+        ErrorCode::NotFound if message.contains("has no cell") => {
+            use_error(&format!("Cell with ID \"{}\" not found in notebook.", failed.text("cell_id")))
+        }
+        ErrorCode::NotFound if is_file(failed) => {
             format!("File does not exist. Note: your current working directory is {}.", failed.memory.absolute(&failed.memory.directory))
         }
         ErrorCode::NotAFile => format!("EISDIR: illegal operation on a directory, read '{}'", failed.text("file_path")),

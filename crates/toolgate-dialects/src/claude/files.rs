@@ -258,10 +258,14 @@ pub(super) fn enter_ls(args: &Arguments, memory: &DialectMemory) -> Result<Nativ
     Ok(NativeCall::new("list", json!({ "path": path, "recursive": true, "ignore": ignore })))
 }
 
+const MORE_ENTRIES: &str =
+    "There are more files and directories than are shown here. List a directory further down, or use Glob or Grep.\n\n";
+
 pub(super) fn leave_ls(returned: &mut Returned<'_>) -> ShownResult {
     let base = returned.memory.native(returned.args.word("path"));
     let base = if base == "." { String::new() } else { format!("{base}/") };
-    let mut text = format!("- {}/\n", returned.memory.absolute(base.trim_end_matches('/')));
+    let mut text = if returned.is("has_more") { MORE_ENTRIES.to_owned() } else { String::new() };
+    text += &format!("- {}/\n", returned.memory.absolute(base.trim_end_matches('/')));
     for entry in returned.field("entries").as_array().into_iter().flatten() {
         let path = entry["path"].as_str().unwrap_or_default();
         let inner = path.strip_prefix(base.as_str()).unwrap_or(path);

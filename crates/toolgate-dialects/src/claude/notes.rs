@@ -1,6 +1,6 @@
 //! Lists, questions, skills and pages.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::QUESTION;
 use super::files::REMINDER;
@@ -14,6 +14,9 @@ use crate::todos::write_todos;
 
 pub(super) const SKILL: &[Parameter] =
     &[Parameter::required("skill", Text, "The skill's name"), Parameter::optional("args", Text, "What to do with it")];
+/// Where a skill of this client has its arguments.
+const ARGUMENTS: &str = "$ARGUMENTS";
+
 pub(super) const ASK: &[Parameter] = &[Parameter::required("questions", Objects(QUESTION), "One to four questions")];
 
 pub(super) fn enter_todos(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
@@ -53,8 +56,18 @@ pub(super) fn enter_skill(args: &Arguments, _: &DialectMemory) -> Result<NativeC
     Ok(NativeCall::new("skill", json!({ "name": args.word("skill") })))
 }
 
+/// The instructions, with what the model wants of the skill in the place that they have for it, or behind them.
 pub(super) fn leave_skill(returned: &mut Returned<'_>) -> ShownResult {
-    ShownResult::ok(returned.text("content"))
+    let (content, wanted) = (returned.text("content").trim_end(), returned.args.word("args"));
+    let mut text = content.replace(ARGUMENTS, wanted);
+    if !wanted.is_empty() && !content.contains(ARGUMENTS) {
+        text += &format!("\n\nARGUMENTS: {wanted}");
+    }
+    let files: Vec<&str> = returned.list("files").iter().filter_map(Value::as_str).collect();
+    if !files.is_empty() {
+        text += &format!("\n\nIts files, in {}:\n{}", returned.text("path"), files.join("\n"));
+    }
+    ShownResult::ok(text)
 }
 
 pub(super) fn leave_ask(returned: &mut Returned<'_>) -> ShownResult {

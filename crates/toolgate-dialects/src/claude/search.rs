@@ -1,11 +1,13 @@
 //! Finding files and searching in them.
 
 use serde_json::{Value, json};
+use toolgate_contract::counted;
 
-use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
+use crate::dialect::{Answered, EnterFault, NativeCall, Returned, ShownResult};
 use crate::expression::expression;
 use crate::matches::{MatchLine, matched_lines, only_matches, texts};
 use crate::memory::DialectMemory;
+use crate::pages::{EntryRange, all_entries, json_size, next_page};
 use crate::parameter::Arguments;
 
 /// Files that a glob shows at most.
@@ -49,16 +51,8 @@ fn has_more(returned: &Returned<'_>) -> bool {
 }
 
 pub(super) fn enter_grep(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
-    let multiline = args.is("multiline");
-    let mode = match args.text("output_mode") {
-        Some("content") => "matches",
-        Some("count") => "counts",
-        _ => "files",
-    };
-    let wanted = match args.integer("head_limit").unwrap_or(DEFAULT_RESULTS) {
-        0 => MOST_RESULTS,
-        limit => limit + args.integer("offset").unwrap_or(0),
-    };
+    let (mode, range) = (mode(args), range(args));
+    let wanted = i64::try_from(range.skip.saturating_add(range.count)).unwrap_or(MOST_RESULTS);
     let context = args.integer("-C").or(args.integer("context"));
     // Without a wish, the native tool would show some lines around few matches.
     let is_bare = mode == "matches" && args.integer("-A").or(args.integer("-B")).is_none();
@@ -68,15 +62,31 @@ pub(super) fn enter_grep(args: &Arguments, memory: &DialectMemory) -> Result<Nat
         "glob": args.text("glob").map(|glob| vec![glob]),
         "type": args.text("type").map(|kind| vec![kind]),
         "ignore_case": args.is("-i"),
-        "multiline": multiline,
+        "multiline": args.is("multiline"),
         "context": context.or(is_bare.then_some(0)),
         "before": args.integer("-B"),
         "after": args.integer("-A"),
         "mode": mode,
+        "order": (mode == "files").then_some("newest"),
         "limit": wanted.min(MOST_RESULTS),
         "hidden": true,
     });
-    Ok(NativeCall::new("grep", native))
+    Ok(NativeCall { then: Some(next_results), ..NativeCall::new("grep", native) })
+}
+
+/// The native mode, and the list of a reply that has its results.
+fn mode(args: &Arguments) -> &'static str {
+    match args.text("output_mode") {
+        Some("content") => "matches",
+        Some("count") => "counts",
+        _ => "files",
+    }
+}
+
+/// The results that the model wants to see: files, or lines.
+fn range(args: &Arguments) -> EntryRange {
+    let count = args.integer("head_limit").unwrap_or(DEFAULT_RESULTS);
+    EntryRange::new(args.integer("offset").unwrap_or(0), if count == 0 { i64::MAX } else { count })
 }
 
 /// The pattern as it is searched for. In this client a dot matches newlines where a match may span lines.
@@ -85,64 +95,98 @@ fn pattern(args: &Arguments) -> String {
     format!("{lines}{}", args.word("pattern"))
 }
 
-pub(super) fn leave_grep(returned: &mut Returned<'_>) -> ShownResult {
-    let (skip, limit) =
-        (returned.args.integer("offset").unwrap_or(0), returned.args.integer("head_limit").unwrap_or(DEFAULT_RESULTS));
-    let skip = usize::try_from(skip).unwrap_or(usize::MAX);
-    let (text, is_cut) = match returned.args.text("output_mode") {
-        Some("content") => (content(returned, skip), has_more(returned)),
-        Some("count") => (counts(returned, skip), has_more(returned)),
-        _ => (files(returned, skip), has_more(returned)),
-    };
-    let offset = if skip > 0 { format!(", offset: {skip}") } else { String::new() };
-    let page = match is_cut || skip > 0 {
-        true => format!("\n\n[Showing results with pagination = limit: {limit}{offset}]"),
-        false => String::new(),
-    };
-    ShownResult::ok(text + &page)
+fn next_results(answered: &Answered<'_>) -> Result<Option<NativeCall>, EnterFault> {
+    let (args, memory) = (answered.args, answered.memory);
+    next_page(answered, mode(args), enter_grep, &|entries| match mode(args) {
+        "matches" => range(args).is_full(&content(args, memory, entries), String::len),
+        _ => range(args).is_full(entries, json_size),
+    })
 }
 
-fn files(returned: &Returned<'_>, skip: usize) -> String {
-    let files: Vec<&str> = texts(returned.field("files")).into_iter().skip(skip).collect();
-    match files.len() {
-        0 => "No files found".to_owned(),
-        1 => format!("Found 1 file\n{}", files[0]),
-        count => format!("Found {count} files\n{}", files.join("\n")),
+const NO_ENTRIES: &str = "No entries at this offset";
+
+pub(super) fn leave_grep(returned: &mut Returned<'_>) -> ShownResult {
+    let (args, range, has_more) = (returned.args, range(returned.args), has_more(returned));
+    let entries = all_entries(returned, mode(args));
+    if mode(args) == "matches" {
+        let lines = content(args, returned.memory, &entries);
+        let (shown, is_cut) = range.of(&lines, String::len);
+        return ShownResult::ok(match (shown, page(range, shown.len(), is_cut || has_more)) {
+            ([], None) => "No matches found".to_owned(),
+            (shown, None) => shown.join("\n"),
+            ([], Some(page)) => format!("{NO_ENTRIES}\n\n[Showing results with pagination = {page}]"),
+            (shown, Some(page)) => format!("{}\n\n[Showing results with pagination = {page}]", shown.join("\n")),
+        });
+    }
+    let (shown, is_cut) = range.of(&entries, json_size);
+    let page = page(range, shown.len(), is_cut || has_more);
+    let is_count = mode(args) == "counts";
+    ShownResult::ok(match is_count {
+        true => counts(returned, shown, page),
+        false => files(shown, page),
+    })
+}
+
+/// Which part is shown, if it isn't all. Where fewer fit than were asked for, the next page begins behind these.
+fn page(range: EntryRange, shown: usize, is_cut: bool) -> Option<String> {
+    let limit = is_cut.then(|| format!("limit: {shown}"));
+    let offset = (range.skip > 0).then(|| format!("offset: {}", range.skip));
+    let parts: Vec<String> = limit.into_iter().chain(offset).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+fn files(shown: &[&Value], page: Option<String>) -> String {
+    let files: Vec<&str> = shown.iter().filter_map(|file| file.as_str()).collect();
+    let word = if files.len() == 1 { "file" } else { "files" };
+    match (files.len(), page) {
+        (0, None) => "No files found".to_owned(),
+        (0, Some(page)) => format!("{NO_ENTRIES}. [Showing results with pagination = {page}]"),
+        (count, page) => {
+            let page = page.map(|page| format!(" {page}")).unwrap_or_default();
+            format!("Found {count} {word}{page}\n{}", files.join("\n"))
+        }
     }
 }
 
-fn counts(returned: &Returned<'_>, skip: usize) -> String {
-    let counts: Vec<(&str, u64)> = returned
-        .field("counts")
-        .as_array()
-        .into_iter()
-        .flatten()
-        .skip(skip)
-        .map(|count| (count["path"].as_str().unwrap_or_default(), count["count"].as_u64().unwrap_or(0)))
-        .collect();
-    if counts.is_empty() {
+/// The files that are shown, and how many matches there are in all of them.
+fn counts(returned: &Returned<'_>, shown: &[&Value], page: Option<String>) -> String {
+    let first = returned.earlier.first().unwrap_or(returned.reply).payload.as_ref();
+    let total = |name: &str| first.and_then(|first| first["totals"][name].as_u64());
+    let count = |file: &&Value| file["count"].as_u64().unwrap_or(0);
+    let occurrences = total("matches").unwrap_or_else(|| shown.iter().map(count).sum());
+    let files = total("files").unwrap_or(shown.len() as u64);
+    if files == 0 {
         return "No matches found".to_owned();
     }
-    let total: u64 = counts.iter().map(|(_, count)| count).sum();
-    let lines: Vec<String> = counts.iter().map(|(path, count)| format!("{path}:{count}")).collect();
-    let (files, occurrences) = (counts.len(), if total == 1 { "occurrence" } else { "occurrences" });
-    let word = if files == 1 { "file" } else { "files" };
-    format!("{}\n\nFound {total} total {occurrences} across {files} {word}.", lines.join("\n"))
+    let line = |file: &&Value| format!("{}:{}", file["path"].as_str().unwrap_or_default(), count(file));
+    let lines = if shown.is_empty() { vec![NO_ENTRIES.to_owned()] } else { shown.iter().map(line).collect() };
+    let page = page.map(|page| format!(" with pagination = {page}")).unwrap_or_default();
+    let found = format!("{} across {}", counted(occurrences, "total occurrence"), counted(files, "file"));
+    format!("{}\n\nFound {found}.{page}", lines.join("\n"))
 }
 
-fn content(returned: &Returned<'_>, skip: usize) -> String {
-    let numbers = returned.args.flag("-n").unwrap_or(true);
-    let matches = returned.field("matches").as_array().cloned().unwrap_or_default();
+/// The lines of matches, those around them, and a mark between lines that aren't next to each other.
+fn content(args: &Arguments, memory: &DialectMemory, matches: &[&Value]) -> Vec<String> {
+    let numbers = args.flag("-n").unwrap_or(true);
     // Where one file was named, its name isn't repeated.
-    let named = returned.args.text("path").map(|path| returned.memory.native(path)).unwrap_or_default();
-    let only =
-        returned.args.is("-o").then(|| expression(&pattern(returned.args), returned.args.is("-i")).ok()).flatten();
-    let lines = matches.iter().skip(skip).flat_map(|found| match &only {
-        Some(expression) => shown_lines(found, only_matches(found, expression), numbers, &named),
-        None => shown_lines(found, matched_lines(found), numbers, &named),
-    });
-    let lines: Vec<String> = lines.collect();
-    if lines.is_empty() { "No matches found".to_owned() } else { lines.join("\n") }
+    let named = args.text("path").map(|path| memory.native(path)).unwrap_or_default();
+    let only = args.is("-o").then(|| expression(&pattern(args), args.is("-i")).ok()).flatten();
+    let has_context =
+        ["-A", "-B", "-C", "context"].iter().any(|name| args.integer(name).is_some_and(|lines| lines > 0));
+    let (mut shown, mut last): (Vec<String>, Option<(&Value, i64)>) = (Vec::new(), None);
+    for found in matches {
+        let lines = match &only {
+            Some(expression) => only_matches(found, expression),
+            None => matched_lines(found),
+        };
+        let next = lines.first().map(|line| (&found["path"], line.number));
+        if has_context && only.is_none() && last.is_some() && next != last {
+            shown.push("--".to_owned());
+        }
+        last = lines.last().map(|line| (&found["path"], line.number + 1));
+        shown.extend(shown_lines(found, lines, numbers, &named));
+    }
+    shown
 }
 
 /// Lines of a match: `path:7:text`, and `path-6-text` for what is around it.

@@ -47,6 +47,9 @@ fn call_result(id: &str, reply: Option<&Reply>) -> Value {
         result["artifacts"] = json!({
             "files_changed": reply.artifacts.files_changed, "commands_run": reply.artifacts.commands_run,
         });
+        if let Some(stored) = reply.truncated.as_ref().and_then(|cut| cut.artifact.as_deref()) {
+            result["artifacts"]["full_output"] = stored.into();
+        }
     }
     result["duration_ms"] = reply.map_or(0, |reply| reply.duration_ms).into();
     result

@@ -54,7 +54,15 @@ pub(super) fn leave_list(returned: &mut Returned<'_>) -> ShownResult {
     };
     let items: Vec<Value> = returned.list("entries").iter().map(item).collect();
     let path = returned.memory.native_or_here(returned.args.text("path"));
-    object(json!({ "ok": true, "path": path, "items": items }))
+    object(marked(returned, json!({ "ok": true, "path": path, "items": items })))
+}
+
+/// The design has no pages of these results, so one that isn't whole says so.
+fn marked(returned: &Returned<'_>, mut result: Value) -> Value {
+    if returned.is("has_more") {
+        result["truncated"] = true.into();
+    }
+    result
 }
 
 pub(super) fn enter_glob(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
@@ -62,7 +70,7 @@ pub(super) fn enter_glob(args: &Arguments, _: &DialectMemory) -> Result<NativeCa
 }
 
 pub(super) fn leave_glob(returned: &mut Returned<'_>) -> ShownResult {
-    object(json!({ "ok": true, "matches": returned.field("paths") }))
+    object(marked(returned, json!({ "ok": true, "matches": returned.field("paths") })))
 }
 
 pub(super) fn enter_grep(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
@@ -82,7 +90,7 @@ pub(super) fn enter_grep(args: &Arguments, memory: &DialectMemory) -> Result<Nat
 pub(super) fn leave_grep(returned: &mut Returned<'_>) -> ShownResult {
     let found = |found: &Value| json!({ "path": found["path"], "line": found["line"], "text": found["text"] });
     let matches: Vec<Value> = returned.list("matches").iter().map(found).collect();
-    object(json!({ "ok": true, "count": matches.len(), "matches": matches }))
+    object(marked(returned, json!({ "ok": true, "count": matches.len(), "matches": matches })))
 }
 
 pub(super) fn enter_patch(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
@@ -95,6 +103,9 @@ pub(super) fn leave_patch(returned: &mut Returned<'_>) -> ShownResult {
         let mut changed = json!({ "path": result["path"], "operation": result["operation"]["kind"] });
         if let Some(to) = result["operation"].get("to") {
             changed["to"] = to.clone();
+        }
+        if let Some(note) = result.get("note") {
+            changed["note"] = note.clone();
         }
         changed
     };

@@ -5,9 +5,10 @@ use toolgate_contract::{ToolError, file_uri_path};
 
 use super::exec_output::wall_time;
 use super::indented_block;
-use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
+use crate::dialect::{Answered, EnterFault, NativeCall, Returned, ShownResult};
 use crate::memory::DialectMemory;
 use crate::numbered::{LineStyle, numbered, shortened};
+use crate::pages::{EntryRange, all_entries, json_size, next_page};
 use crate::parameter::Arguments;
 use crate::redaction::refuse_mask;
 
@@ -136,33 +137,46 @@ pub(super) fn enter_list(args: &Arguments, memory: &DialectMemory) -> Result<Nat
     at_least_one(args, "depth", 2, "depth must be greater than zero")?;
     let call =
         json!({ "path": memory.native(args.word("dir_path")), "recursive": args.integer("depth").unwrap_or(2) > 1 });
-    Ok(NativeCall::new("list", call))
+    Ok(NativeCall { then: Some(next_entries), ..NativeCall::new("list", call) })
+}
+
+/// The entries that the model wants to see.
+fn entry_range(args: &Arguments) -> EntryRange {
+    EntryRange::new(args.integer("offset").unwrap_or(1) - 1, args.integer("limit").unwrap_or(25))
+}
+
+fn next_entries(answered: &Answered<'_>) -> Result<Option<NativeCall>, EnterFault> {
+    next_page(answered, "entries", enter_list, &|entries| {
+        entry_range(answered.args).is_full(&near_entries(answered.args, answered.memory, entries), json_size)
+    })
+}
+
+/// An entry's path from the directory that is listed.
+fn inner_path<'a>(entry: &'a Value, base: &str) -> &'a str {
+    let path = entry["path"].as_str().unwrap_or_default();
+    path.strip_prefix(base).unwrap_or(path).trim_start_matches('/')
+}
+
+/// Those that are no deeper than the model wants to see.
+fn near_entries<'a>(args: &Arguments, memory: &DialectMemory, entries: &[&'a Value]) -> Vec<&'a Value> {
+    let base = memory.native(args.word("dir_path"));
+    let depth = usize::try_from(args.integer("depth").unwrap_or(2)).unwrap_or(1);
+    let depth_of = |entry: &Value| inner_path(entry, &base).trim_end_matches('/').matches('/').count();
+    entries.iter().filter(|entry| depth_of(entry) < depth).copied().collect()
 }
 
 pub(super) fn leave_list(returned: &mut Returned<'_>) -> ShownResult {
-    let base = returned.memory.native(returned.args.word("dir_path"));
-    let number =
-        |name: &str, default: i64| usize::try_from(returned.args.integer(name).unwrap_or(default)).unwrap_or(1);
-    let (offset, limit, depth) = (number("offset", 1), number("limit", 25), number("depth", 2));
-    let inner = |entry: &Value| {
-        let path = entry["path"].as_str().unwrap_or_default();
-        path.strip_prefix(base.as_str()).unwrap_or(path).trim_start_matches('/').to_owned()
-    };
-    let entries: Vec<(String, &Value)> = returned
-        .field("entries")
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|entry| (inner(entry), entry))
-        .filter(|(path, _)| path.trim_end_matches('/').matches('/').count() < depth)
-        .collect();
-    if offset > entries.len().max(1) {
+    let (args, range) = (returned.args, entry_range(returned.args));
+    let base = returned.memory.native(args.word("dir_path"));
+    let entries = near_entries(args, returned.memory, &all_entries(returned, "entries"));
+    let has_more = returned.is("has_more");
+    if range.skip + 1 > entries.len().max(1) && !has_more {
         return ShownResult::error("offset exceeds directory entry count");
     }
+    let (shown, is_cut) = range.of(&entries, json_size);
     let mut lines = vec![format!("Absolute path: {}", returned.memory.absolute(&base))];
-    lines.extend(entries.iter().skip(offset - 1).take(limit).map(|(path, entry)| entry_line(path, entry)));
-    let is_cut = entries.len() > offset - 1 + limit || returned.field("has_more").as_bool() == Some(true);
-    lines.extend(is_cut.then(|| format!("More than {limit} entries found")));
+    lines.extend(shown.iter().map(|entry| entry_line(inner_path(entry, &base), entry)));
+    lines.extend((is_cut || has_more).then(|| format!("More than {} entries found", shown.len())));
     ShownResult::ok(lines.join("\n"))
 }
 
@@ -179,6 +193,10 @@ fn entry_line(path: &str, entry: &Value) -> String {
     format!("{}{name}{mark}", "  ".repeat(path.matches('/').count()))
 }
 
+/// The most files that a model can ask for, and that a native call gives.
+const MOST_FILES: i64 = 2000;
+const PAGE_FILES: i64 = 1000;
+
 pub(super) fn enter_grep(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
     let limit = at_least_one(args, "limit", 100, "limit must be greater than zero")?;
     let call = json!({
@@ -187,20 +205,32 @@ pub(super) fn enter_grep(args: &Arguments, memory: &DialectMemory) -> Result<Nat
         "glob": args.text("include").map(|glob| vec![glob]),
         "mode": "files",
         "order": "newest",
-        "limit": limit.min(1000),
+        "limit": limit.min(PAGE_FILES),
     });
-    Ok(NativeCall::new("grep", call))
+    Ok(NativeCall { then: Some(next_files), ..NativeCall::new("grep", call) })
+}
+
+/// The files that the model wants to see.
+fn file_range(args: &Arguments) -> EntryRange {
+    EntryRange::new(0, args.integer("limit").unwrap_or(100).min(MOST_FILES))
+}
+
+fn next_files(answered: &Answered<'_>) -> Result<Option<NativeCall>, EnterFault> {
+    next_page(answered, "files", enter_grep, &|files| file_range(answered.args).is_full(files, json_size))
 }
 
 pub(super) fn leave_grep(returned: &mut Returned<'_>) -> ShownResult {
-    let files: Vec<String> = returned
-        .field("files")
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|file| Some(returned.memory.absolute(file.as_str()?)))
-        .collect();
-    if files.is_empty() { ShownResult::error("No matches found.") } else { ShownResult::ok(files.join("\n")) }
+    let range = file_range(returned.args);
+    let entries = all_entries(returned, "files");
+    let (shown, is_cut) = range.of(&entries, json_size);
+    let mut files: Vec<String> =
+        shown.iter().filter_map(|file| Some(returned.memory.absolute(file.as_str()?))).collect();
+    if files.is_empty() {
+        return ShownResult::error("No matches found.");
+    }
+    let is_less = files.len() < range.count && (is_cut || returned.is("has_more"));
+    files.extend(is_less.then(|| format!("More than {} files match.", files.len())));
+    ShownResult::ok(files.join("\n"))
 }
 
 #[cfg(test)]

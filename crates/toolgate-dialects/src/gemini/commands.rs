@@ -59,7 +59,7 @@ pub(super) fn enter_list(_: &Arguments, _: &DialectMemory) -> Result<NativeCall,
 pub(super) fn leave_list(returned: &mut Returned<'_>) -> ShownResult {
     let processes = returned.list("processes").to_vec();
     if processes.is_empty() {
-        return ShownResult::ok("No background processes.");
+        return ShownResult::ok("No background processes found.");
     }
     let line = |process: &Value| {
         let text = |name: &str| process[name].as_str().unwrap_or_default();
@@ -89,9 +89,12 @@ pub(super) fn enter_output(args: &Arguments, memory: &DialectMemory) -> Result<N
 fn process<'a>(args: &Arguments, memory: &'a DialectMemory) -> Result<&'a str, EnterFault> {
     let number = args.integer("pid").unwrap_or_default();
     memory.process(number).ok_or_else(|| {
-        ToolError::new(ErrorCode::NotFound, format!("No background process with PID {number}."))
-            .with_hint("Use `list_background_processes` to see which there are.")
-            .into()
+        ToolError::new(
+            ErrorCode::NotFound,
+            format!("Background process history lookup failed: there is none with the PID {number}"),
+        )
+        .with_hint("Use `list_background_processes` to see which there are.")
+        .into()
     })
 }
 

@@ -78,7 +78,11 @@ fn find_or_read(answered: &Answered<'_>) -> Result<Option<NativeCall>, EnterFaul
         return Err(ToolError::new(ErrorCode::NotFound, "No files matching the criteria were found.").into());
     }
     let next = paths.get(replies.len() - include.len());
-    Ok(next.map(|path| NativeCall { then: Some(find_or_read), ..NativeCall::new("read", json!({ "path": path })) }))
+    let read = |path: &&str| {
+        let call = NativeCall::new("read", json!({ "path": path }));
+        NativeCall { then: Some(find_or_read), is_part: true, ..call }
+    };
+    Ok(next.map(read))
 }
 
 /// The files that the look-ups found, each once, without the excluded ones.

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::dialect::{EnterFault, NativeCall, Returned, ShownResult};
+use crate::dialect::{Answered, EnterFault, NativeCall, Returned, ShownResult};
 use crate::expression;
-use crate::matches::{matched_lines, texts};
+use crate::matches::{MatchLine, matched_lines, texts};
 use crate::memory::DialectMemory;
+use crate::pages::{EntryRange, all_entries, json_size, next_page};
 use crate::parameter::Arguments;
 
 /// Results of a search where the model says nothing.
@@ -56,12 +57,28 @@ pub(super) fn enter_grep(args: &Arguments, memory: &DialectMemory) -> Result<Nat
         "context": args.integer("context"),
         "before": args.integer("before"),
         "after": args.integer("after"),
-        "mode": if args.is("names_only") && !excludes { "files" } else { "matches" },
+        "mode": list(args),
         "limit": limit.min(MOST_RESULTS),
         "gitignore": !no_ignore,
         "hidden": no_ignore,
     });
-    Ok(NativeCall::new("grep", call))
+    Ok(NativeCall { then: Some(next_matches), ..NativeCall::new("grep", call) })
+}
+
+/// The list of a reply that has the results, which is named as the native mode is. Only lines of matches can be left out again.
+fn list(args: &Arguments) -> &'static str {
+    if args.is("names_only") && args.text("exclude_pattern").is_none() { "files" } else { "matches" }
+}
+
+/// The matches, or files, that the model wants to see.
+fn range(args: &Arguments) -> EntryRange {
+    EntryRange::new(0, most_matches(args))
+}
+
+fn next_matches(answered: &Answered<'_>) -> Result<Option<NativeCall>, EnterFault> {
+    next_page(answered, list(answered.args), enter_grep, &|entries| {
+        range(answered.args).is_full(&wanted(answered.args, entries), json_size)
+    })
 }
 
 /// Matches that the model wants to see.
@@ -70,53 +87,60 @@ fn most_matches(args: &Arguments) -> i64 {
 }
 
 pub(super) fn leave_grep(returned: &mut Returned<'_>) -> ShownResult {
-    let pattern = returned.args.word("pattern");
-    let path = returned.args.text("dir_path").filter(|path| !path.is_empty()).unwrap_or(".");
-    let about = format!("for pattern \"{pattern}\" in path \"{path}\"");
-    let (matches, is_cut) = limited(returned);
-    let mut files = texts(returned.field("files"));
-    files.extend(matches.chunk_by(|a, b| a["path"] == b["path"]).filter_map(|of_file| of_file[0]["path"].as_str()));
-    if files.is_empty() {
+    let (args, entries) = (returned.args, all_entries(returned, list(returned.args)));
+    let wanted = wanted(args, &entries);
+    let (shown, is_cut) = range(args).of(&wanted, json_size);
+    let path = args.text("dir_path").filter(|path| !path.is_empty()).unwrap_or(".");
+    let filter = args.text("include_pattern").map(|glob| format!(" (filter: \"{glob}\")")).unwrap_or_default();
+    let about = format!("for pattern \"{}\" in path \"{path}\"{filter}", args.word("pattern"));
+    let limited = match is_cut || returned.is("has_more") {
+        true => format!(" (results limited to {} matches for performance)", shown.len()),
+        false => String::new(),
+    };
+    let base = returned.memory.native_or_here(args.text("dir_path"));
+    let file =
+        |entry: &&Value| inner_path(entry.as_str().or(entry["path"].as_str()).unwrap_or_default(), &base).to_owned();
+    let of_files: Vec<&[&Value]> = shown.chunk_by(|a, b| list(args) == "matches" && a["path"] == b["path"]).collect();
+    if shown.is_empty() {
         return ShownResult::ok(format!("No matches found {about}."));
     }
-    let more = if is_cut || returned.is("has_more") { "\n(There are more; narrow the search.)" } else { "" };
-    if returned.args.is("names_only") {
-        let count = files.len();
-        return ShownResult::ok(format!("Found {count} files with matches {about}:\n{}{more}", files.join("\n")));
+    if args.is("names_only") {
+        let files: Vec<String> = of_files.iter().map(|of_file| file(&of_file[0])).collect();
+        let names = files.join("\n");
+        return ShownResult::ok(format!("Found {} files with matches {about}{limited}:\n{names}", files.len()));
     }
-    let (count, word) = (matches.len(), if matches.len() == 1 { "match" } else { "matches" });
-    ShownResult::ok(format!("Found {count} {word} {about}:\n---\n{}{more}", by_file(&matches)))
+    let (count, word) = (shown.len(), if shown.len() == 1 { "match" } else { "matches" });
+    let texts: String =
+        of_files.iter().map(|of_file| format!("File: {}\n{}---\n", file(&of_file[0]), lines(of_file))).collect();
+    ShownResult::ok(format!("Found {count} {word} {about}{limited}:\n---\n{}", texts.trim_end_matches('\n')))
 }
 
-/// The matches that the model wants to see, as many of each file and as many altogether as it says, and whether there are more.
-fn limited<'a>(returned: &'a Returned<'_>) -> (Vec<&'a Value>, bool) {
-    let args = returned.args;
+/// The path from the directory that was searched. A file that was named itself keeps its path.
+fn inner_path<'a>(path: &'a str, base: &str) -> &'a str {
+    path.strip_prefix(base).and_then(|inner| inner.strip_prefix('/')).unwrap_or(path)
+}
+
+/// Those entries that the model didn't leave out, as many of each file as it says. Files themselves are all wanted.
+fn wanted<'a>(args: &Arguments, entries: &[&'a Value]) -> Vec<&'a Value> {
     let exclude = expression::given(args, "exclude_pattern", !args.is("case_sensitive")).ok().flatten();
-    let is_wanted = |found: &&Value| {
+    let is_wanted = |found: &&&Value| {
         let text = found["text"].as_str().unwrap_or_default();
         exclude.as_ref().is_none_or(|exclude| !exclude.is_match(text))
     };
-    let number = |limit: i64| usize::try_from(limit).unwrap_or(usize::MAX);
-    let of_a_file = number(args.integer("max_matches_per_file").unwrap_or(i64::MAX));
-    let files = returned.list("matches").chunk_by(|a, b| a["path"] == b["path"]);
-    let wanted = files.flat_map(|of_file| of_file.iter().filter(is_wanted).take(of_a_file));
-    let mut wanted: Vec<&Value> = wanted.collect();
-    let most = number(most_matches(args));
-    let is_cut = wanted.len() > most;
-    wanted.truncate(most);
-    (wanted, is_cut)
+    let of_a_file = args.integer("max_matches_per_file").unwrap_or(i64::MAX);
+    let of_a_file = usize::try_from(of_a_file).unwrap_or(usize::MAX);
+    if list(args) == "files" {
+        return entries.to_vec();
+    }
+    let files = entries.chunk_by(|a, b| a["path"] == b["path"]);
+    files.flat_map(|of_file| of_file.iter().filter(is_wanted).take(of_a_file)).copied().collect()
 }
 
-/// The matches of each file under its name, `L7: text` for a match and `L6- text` for what is around it.
-fn by_file(matches: &[&Value]) -> String {
-    let mut text = String::new();
-    for of_file in matches.chunk_by(|a, b| a["path"] == b["path"]) {
-        text += &format!("File: {}\n", of_file[0]["path"].as_str().unwrap_or_default());
-        for line in of_file.iter().flat_map(|found| matched_lines(found)) {
-            let mark = if line.is_match { ':' } else { '-' };
-            text += &format!("L{}{mark} {}\n", line.number, line.text);
-        }
-        text += "---\n";
-    }
-    text.trim_end_matches('\n').to_owned()
+/// The matches of a file: `L7: text`, and `L6- text` for what is around one.
+fn lines(of_file: &[&Value]) -> String {
+    let line = |line: MatchLine<'_>| {
+        let mark = if line.is_match { ':' } else { '-' };
+        format!("L{}{mark} {}\n", line.number, line.text)
+    };
+    of_file.iter().flat_map(|found| matched_lines(found)).map(line).collect()
 }

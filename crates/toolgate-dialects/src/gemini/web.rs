@@ -23,7 +23,7 @@ pub(super) fn enter_fetch(args: &Arguments, _: &DialectMemory) -> Result<NativeC
 }
 
 fn fetch(address: &str) -> NativeCall {
-    NativeCall { then: Some(fetch_next), ..NativeCall::new("fetch", json!({ "url": address })) }
+    NativeCall { then: Some(fetch_next), is_part: true, ..NativeCall::new("fetch", json!({ "url": address })) }
 }
 
 fn fetch_next(answered: &Answered<'_>) -> Result<Option<NativeCall>, EnterFault> {

@@ -46,7 +46,11 @@ fn refused(failed: &FailedCall<'_>, error: &ToolError) -> String {
             format!("apply_patch verification failed: Error: Failed to find expected lines: {message}")
         }
         ErrorCode::NotFound if !failed.text("filePath").is_empty() => {
-            format!("File not found: {}", failed.memory.absolute(&failed.memory.native(failed.text("filePath"))))
+            let path = failed.memory.absolute(&failed.memory.native(failed.text("filePath")));
+            match failed.tool {
+                "edit" => format!("File {path} not found"),
+                _ => format!("File not found: {path}"),
+            }
         }
         ErrorCode::NoMatch => format!("Could not find oldString in the file. {message}"),
         ErrorCode::AmbiguousMatch => format!("Found multiple matches for oldString. {message}"),

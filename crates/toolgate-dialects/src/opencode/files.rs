@@ -8,6 +8,7 @@ use crate::dialect::{Answered, EnterFault, NativeCall, Returned, ShownResult};
 use crate::memory::DialectMemory;
 use crate::new_file::{look_first, write_if_missing};
 use crate::numbered::{LineStyle, numbered};
+use crate::pages::{EntryRange, all_entries, json_size, next_page};
 use crate::parameter::Arguments;
 use crate::redaction::refuse_mask;
 
@@ -27,8 +28,24 @@ fn path(args: &Arguments, memory: &DialectMemory) -> String {
 /// A directory is listed instead. Only the workspace knows that it is one.
 fn list_directory(answered: &Answered<'_>) -> Result<Option<NativeCall>, EnterFault> {
     let is_directory = answered.reply.error.as_ref().is_some_and(|error| error.code == ErrorCode::NotAFile);
-    let call = || NativeCall::new("list", json!({ "path": path(answered.args, answered.memory) }));
-    Ok(is_directory.then(call))
+    match is_directory {
+        true => list(answered.args, answered.memory).map(Some),
+        false => Ok(None),
+    }
+}
+
+fn list(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
+    let call = NativeCall::new("list", json!({ "path": path(args, memory) }));
+    Ok(NativeCall { then: Some(next_entries), ..call })
+}
+
+/// The entries that the model wants to see.
+fn entry_range(args: &Arguments) -> EntryRange {
+    EntryRange::new(args.integer("offset").unwrap_or(1) - 1, args.integer("limit").unwrap_or(MOST_LINES))
+}
+
+fn next_entries(answered: &Answered<'_>) -> Result<Option<NativeCall>, EnterFault> {
+    next_page(answered, "entries", list, &|entries| entry_range(answered.args).is_full(entries, json_size))
 }
 
 pub(super) fn leave_read(returned: &mut Returned<'_>) -> ShownResult {
@@ -57,21 +74,31 @@ pub(super) fn leave_read(returned: &mut Returned<'_>) -> ShownResult {
 }
 
 fn directory(returned: &Returned<'_>, path: &str) -> String {
-    let name = |entry: &Value| {
+    let name = |entry: &&Value| {
         let slash = if entry["kind"] == "folder" { "/" } else { "" };
-        format!("{}{slash}\n", entry["name"].as_str().unwrap_or_default())
+        format!("{}{slash}", entry["name"].as_str().unwrap_or_default())
     };
-    let entries = returned.list("entries");
-    let (names, count): (String, usize) = (entries.iter().map(name).collect(), entries.len());
-    let more = if returned.is("has_more") { ", and there are more" } else { "" };
-    format!("<path>{path}</path>\n<type>directory</type>\n<entries>\n{names}\n({count} entries{more})\n</entries>")
+    let (range, entries) = (entry_range(returned.args), all_entries(returned, "entries"));
+    let (shown, is_cut) = range.of(&entries, json_size);
+    let names: Vec<String> = shown.iter().map(name).collect();
+    let (count, known) = (shown.len(), entries.len());
+    let next = range.skip + count + 1;
+    let end = match (is_cut, returned.is("has_more")) {
+        (false, false) => format!("({known} entries)"),
+        (_, has_more) => {
+            // How many there are altogether is known only at the end.
+            let total = if has_more { format!("more than {known}") } else { known.to_string() };
+            format!("(Showing {count} of {total} entries. Use 'offset' parameter to read beyond entry {next})")
+        }
+    };
+    format!("<path>{path}</path>\n<type>directory</type>\n<entries>\n{}\n\n{end}\n</entries>", names.join("\n"))
 }
 
 pub(super) fn enter_edit(args: &Arguments, memory: &DialectMemory) -> Result<NativeCall, EnterFault> {
     let (old, new) = (args.word("oldString"), args.word("newString"));
     refuse_mask(&[old, new])?;
     if old == new {
-        return Err(ToolError::invalid_args("oldString and newString must be different.").into());
+        return Err(ToolError::invalid_args("No changes to apply: oldString and newString are the same.").into());
     }
     let path = path(args, memory);
     if old.is_empty() {

@@ -57,8 +57,8 @@ pub(super) fn leave_grep(returned: &mut Returned<'_>) -> ShownResult {
     let of_file = |found: &[Value]| {
         let path = returned.memory.absolute(found[0]["path"].as_str().unwrap_or_default());
         let lines = found.iter().flat_map(matched_lines).map(|line| format!("  Line {}: {}\n", line.number, line.text));
-        format!("{path}:\n{}", lines.collect::<String>())
+        format!("{path}:\n{}", lines.collect::<Vec<_>>().join("\n"))
     };
     let files: Vec<String> = matches.chunk_by(|a, b| a["path"] == b["path"]).map(of_file).collect();
-    ShownResult::ok(format!("Found {} matches\n{}{}", matches.len(), files.join("\n"), cut(returned)))
+    ShownResult::ok(format!("Found {} matches\n{}{}", matches.len(), files.join("\n\n"), cut(returned)))
 }

@@ -15,14 +15,18 @@ pub(super) fn enter_read(args: &Arguments, memory: &DialectMemory) -> Result<Nat
 
 /// A long file is shown in part. What stores the rest is the file itself.
 pub(super) fn leave_read(returned: &mut Returned<'_>) -> ShownResult {
+    let (has_more, is_cut) =
+        (returned.is("has_more"), returned.number("cut_bytes") > 0 || returned.reply.truncated.is_some());
     let mut result = json!({
         "ok": true,
         "content_excerpt": returned.field("content"),
         "sha256": returned.field("sha256"),
-        "truncated": returned.is("has_more"),
+        "truncated": has_more || is_cut,
     });
-    if returned.is("has_more") {
+    if has_more || is_cut {
         result["storage_ref"] = returned.args.word("path").into();
+    }
+    if has_more {
         result["next_offset"] = (returned.number("end_line") + 1).into();
     }
     object(result)
