@@ -2,14 +2,14 @@
 //! show one, the model gets a link that leads to it, and gives that back.
 
 use serde_json::{Value, json};
-use toolgate_contract::{MCP_READ, MCP_RESOURCES, ToolError};
+use toolgate_contract::{MCP_READ, MCP_RESOURCES, Reply, ToolError};
 
-use crate::dialect::{DialectTool, EnterFault, EnterTool, LeaveTool, NativeCall, Returned, ShownResult};
+use crate::dialect::{Answered, DialectTool, EnterFault, EnterTool, LeaveTool, NativeCall, Returned, ShownResult};
 use crate::memory::DialectMemory;
 use crate::parameter::ParameterKind::Text;
 use crate::parameter::{Arguments, Parameter};
 
-const SERVER: Parameter = Parameter::optional("server", Text, "The server; needed here");
+const SERVER: Parameter = Parameter::optional("server", Text, "The server; all of them if left out");
 const CURSOR: Parameter = Parameter::optional("cursor", Text, "The nextCursor of an earlier page");
 const OF_SERVER: Parameter = Parameter::required("server", Text, "The server");
 const URI: Parameter = Parameter::required("uri", Text, "The resource, as it was listed");
@@ -37,16 +37,33 @@ pub(crate) const CLAUDE_READ: DialectTool =
 pub(crate) const CODEX_LIST: DialectTool = lists("list_mcp_resources", &[SERVER, CURSOR], leave_page);
 pub(crate) const CODEX_READ: DialectTool = reads("read_mcp_resource", &[OF_SERVER, URI], enter_read, leave_contents);
 pub(crate) const GEMINI_LIST: DialectTool =
-    lists("list_mcp_resources", &[Parameter::optional("serverName", Text, "The server; needed here")], leave_lines);
+    lists("list_mcp_resources", &[Parameter::optional("serverName", SERVER.kind, SERVER.about)], leave_lines);
 pub(crate) const GEMINI_READ: DialectTool = reads("read_mcp_resource", &[URI], enter_read_listed, leave_text);
 
 fn enter_list(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
-    let server = args.text("server").or_else(|| args.text("serverName")).filter(|server| !server.is_empty());
-    let server = server.ok_or_else(|| {
-        ToolError::invalid_args("Name the server: resources are listed one server at a time.")
-            .with_hint("A server's name is in the names of its tools.")
-    })?;
-    Ok(NativeCall::new(MCP_RESOURCES, json!({ "server": server, "cursor": args.text("cursor") })))
+    match named_server(args) {
+        Some(server) => Ok(NativeCall::new(MCP_RESOURCES, json!({ "server": server, "cursor": args.text("cursor") }))),
+        None if args.text("cursor").is_some() => {
+            Err(ToolError::invalid_args("Name the server whose next page this is.").into())
+        }
+        // Without a name, the native tool names the servers.
+        None => Ok(NativeCall { then: Some(list_next), ..NativeCall::new(MCP_RESOURCES, json!({})) }),
+    }
+}
+
+fn named_server(args: &Arguments) -> Option<&str> {
+    args.text("server").or_else(|| args.text("serverName")).filter(|server| !server.is_empty())
+}
+
+/// Lists the resources of one server after the other. One that has none, or can't be asked, keeps nobody from the others.
+fn list_next(answered: &Answered<'_>) -> Result<Option<NativeCall>, EnterFault> {
+    let names = answered.earlier.first().unwrap_or(answered.reply).payload.as_ref();
+    let names = names.and_then(|payload| payload["servers"].as_array());
+    let next = names.and_then(|names| names.get(answered.earlier.len()));
+    Ok(next.map(|server| {
+        let call = NativeCall::new(MCP_RESOURCES, json!({ "server": server }));
+        NativeCall { then: Some(list_next), is_part: true, ..call }
+    }))
 }
 
 fn enter_read(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, EnterFault> {
@@ -61,29 +78,57 @@ fn enter_read_listed(args: &Arguments, _: &DialectMemory) -> Result<NativeCall, 
     }
 }
 
-/// The resources of a page, each with its server.
+/// The resources of all pages, each with its server.
 fn listed(returned: &Returned<'_>) -> Vec<Value> {
-    let server = returned.field("server");
+    let pages = returned.earlier.iter().chain([returned.reply]).filter_map(|reply| reply.payload.as_ref());
+    pages.flat_map(listed_on).collect()
+}
+
+fn listed_on(page: &Value) -> Vec<Value> {
     let resource = |resource: &Value| {
-        let mut shown = json!({ "server": server, "uri": resource["link"], "name": resource["name"] });
+        let mut shown = json!({ "server": page["server"], "uri": resource["link"], "name": resource["name"] });
         if let Some(description) = resource.get("description") {
             shown["description"] = description.clone();
         }
         shown
     };
-    returned.list("resources").iter().map(resource).collect()
+    page["resources"].as_array().into_iter().flatten().map(resource).collect()
+}
+
+/// What is to be known of servers that couldn't be listed whole: why not, or how to go on.
+fn unlisted(returned: &Returned<'_>) -> Vec<String> {
+    if named_server(returned.args).is_some() {
+        return Vec::new();
+    }
+    let names = returned.earlier.first().and_then(|reply| reply.payload.as_ref()).map(|payload| &payload["servers"]);
+    let names = names.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let replies = returned.earlier.iter().skip(1).chain([returned.reply]);
+    let remark = |(server, reply): (&str, &Reply)| {
+        let next = reply.payload.as_ref().and_then(|page| page["next"].as_str());
+        let more = next.map(|_| format!("(`{server}` has more: name it to see all.)"));
+        reply.error.as_ref().map(|error| format!("(`{server}` has nothing listed: {})", error.message)).or(more)
+    };
+    names.zip(replies).filter_map(remark).collect()
+}
+
+fn with_unlisted(returned: &Returned<'_>, shown: String) -> ShownResult {
+    ShownResult::ok(std::iter::once(shown).chain(unlisted(returned)).collect::<Vec<_>>().join("\n"))
 }
 
 fn leave_array(returned: &mut Returned<'_>) -> ShownResult {
-    ShownResult::ok(Value::Array(listed(returned)).to_string())
+    with_unlisted(returned, Value::Array(listed(returned)).to_string())
 }
 
 fn leave_page(returned: &mut Returned<'_>) -> ShownResult {
-    let mut page = json!({ "server": returned.field("server"), "resources": listed(returned) });
-    if let Some(next) = returned.field("next").as_str() {
+    let mut page = json!({});
+    if let Some(server) = named_server(returned.args) {
+        page["server"] = server.into();
+    }
+    page["resources"] = listed(returned).into();
+    if let Some(next) = returned.field("next").as_str().filter(|_| named_server(returned.args).is_some()) {
         page["nextCursor"] = next.into();
     }
-    ShownResult::ok(page.to_string())
+    with_unlisted(returned, page.to_string())
 }
 
 fn leave_lines(returned: &mut Returned<'_>) -> ShownResult {
@@ -93,10 +138,11 @@ fn leave_lines(returned: &mut Returned<'_>) -> ShownResult {
         let description = resource["description"].as_str().map(|text| format!(" | {text}")).unwrap_or_default();
         format!("\n- {server}:{uri} | {name}{description}")
     };
-    ShownResult::ok(match listed(returned).as_slice() {
+    let shown = match listed(returned).as_slice() {
         [] => "No MCP resources found.".to_owned(),
         resources => format!("Available MCP Resources:{}", resources.iter().map(line).collect::<String>()),
-    })
+    };
+    with_unlisted(returned, shown)
 }
 
 fn leave_contents(returned: &mut Returned<'_>) -> ShownResult {
