@@ -147,12 +147,16 @@ impl DialectSession {
 
 /// The native call of a step. What the front end asked for beside the arguments goes along.
 fn native_call(asked: &Call, native: &NativeCall, args: Value, step: usize) -> Call {
-    let mut call = asked.clone();
-    call.tool_call_id = step_id(&asked.tool_call_id, step);
-    (call.name, call.args) = (native.tool.to_owned(), args);
-    // A version is that of the native tool, which whoever speaks a dialect doesn't know.
-    call.version = None;
-    call.requested_permissions.extend(native.requested.iter().cloned());
-    call.justification = native.justification.clone().or(call.justification);
-    call
+    Call {
+        tool_call_id: step_id(&asked.tool_call_id, step),
+        name: native.tool.to_owned(),
+        // A version is that of the native tool, which whoever speaks a dialect doesn't know.
+        version: None,
+        args,
+        requested_permissions: asked.requested_permissions.iter().chain(&native.requested).cloned().collect(),
+        justification: native.justification.clone().or_else(|| asked.justification.clone()),
+        hooked: asked.hooked.clone(),
+        trace_id: asked.trace_id.clone(),
+        timestamp: asked.timestamp,
+    }
 }
