@@ -68,7 +68,7 @@ fn remarks(reply: &Reply) -> Vec<Remark> {
     }
     let artifact = reply.truncated.as_ref().and_then(|cut| cut.artifact.as_deref());
     remarks.extend(artifact.map(|id| Remark {
-        text: format!("Something isn't shown. All of it is the artifact {id}, which the tool `artifact` reads."),
+        text: format!("More of this is in the artifact {id}, which the tool `artifact` reads."),
         said_by: id.to_owned(),
     }));
     remarks
