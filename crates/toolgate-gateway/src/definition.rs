@@ -93,17 +93,14 @@ impl Definition {
     /// What a model is told that the tool does.
     pub fn description(&self) -> String {
         let text = self.raw.get("description").or_else(|| self.raw.get("title")).and_then(Value::as_str);
-        let clean = cleaned(text.unwrap_or_default());
-        match clean.char_indices().nth(LONGEST_DESCRIPTION) {
-            Some((end, _)) => format!("{}…", &clean[..end]),
-            None => clean,
-        }
+        shortened(cleaned(text.unwrap_or_default()))
     }
 
     /// The schema of the arguments: cleaned, and closed against arguments that it doesn't have, unless it says otherwise.
     pub fn args_schema(&self) -> Value {
         const OPENING: [&str; 6] = ["additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf", "$ref"];
         let mut schema = clean_value(&self.raw["inputSchema"]);
+        shorten_descriptions(&mut schema);
         if let Some(fields) = schema.as_object_mut() {
             if !OPENING.iter().any(|name| fields.contains_key(*name)) {
                 fields.insert("additionalProperties".into(), Value::Bool(false));
@@ -180,6 +177,37 @@ pub(crate) fn clean_value(value: &Value) -> Value {
     }
 }
 
+/// A description without what is too much for a model.
+fn shortened(text: String) -> String {
+    match text.char_indices().nth(LONGEST_DESCRIPTION) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// Shortens what a schema says of its parts. Values that arguments are compared with stay as they are.
+fn shorten_descriptions(schema: &mut Value) {
+    match schema {
+        Value::Array(entries) => entries.iter_mut().for_each(shorten_descriptions),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match (name.as_str(), value) {
+                    ("const" | "default" | "enum" | "examples", _) => {}
+                    ("description" | "title" | "$comment", Value::String(text)) => {
+                        *text = shortened(std::mem::take(text));
+                    }
+                    // Here the names of fields are those of arguments.
+                    ("properties" | "patternProperties" | "$defs" | "definitions", Value::Object(parts)) => {
+                        parts.values_mut().for_each(shorten_descriptions);
+                    }
+                    (_, value) => shorten_descriptions(value),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
 fn depth(value: &Value) -> usize {
     match value {
         Value::Array(entries) => 1 + entries.iter().map(depth).max().unwrap_or_default(),
@@ -227,6 +255,12 @@ mod tests {
         assert_eq!(open.unwrap().args_schema().get("additionalProperties"), None);
         let long = json!({ "name": "t", "description": "é".repeat(50_000), "inputSchema": { "type": "object" } });
         assert_eq!(Definition::read(long).unwrap().description().chars().count(), LONGEST_DESCRIPTION + 1);
+        let argument = json!({ "description": "é".repeat(50_000), "enum": ["x".repeat(3000)] });
+        let long = Definition::read(tool(json!({ "type": "object", "properties": { "default": argument } }))).unwrap();
+        let schema = long.args_schema();
+        let argument = &schema["properties"]["default"];
+        assert_eq!(argument["description"].as_str().unwrap().chars().count(), LONGEST_DESCRIPTION + 1);
+        assert_eq!(argument["enum"][0].as_str().unwrap().len(), 3000, "what arguments are compared with is whole");
     }
 
     #[test]
