@@ -108,7 +108,7 @@ pub use staged_changes::{
 pub use tier::Tier;
 pub use tool::{AnyTool, BoxFuture, PreparedCall, Preview, Tool, VersionAdapter, erase, payload_schema};
 pub use tool_server::{
-    ApprovedDefinition, ResourceRequest, ServerCall, ServerChannel, ServerConnection, ServerDescription,
+    ApprovedDefinition, ResourceRequest, SERVER_LINK, ServerCall, ServerChannel, ServerConnection, ServerDescription,
     ServerLifetime, ServerListener, ServerLocation, ServerReply, ToolServer,
 };
 pub use tree_walk::{

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::staged_changes::is_zero;
-use crate::{FoldedDirectory, ToolError};
+use crate::{FoldedDirectory, SERVER_LINK, ToolError};
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -85,6 +85,13 @@ pub struct ArtifactRef {
     /// The JSON pointer of the payload field whose complete content it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
+}
+
+impl ArtifactRef {
+    /// Whether it stands for what another server links to, which only `mcp_read` resolves.
+    pub fn is_server_link(&self) -> bool {
+        self.mime == SERVER_LINK
+    }
 }
 
 /// How much was truncated, and where the rest is.

@@ -10,6 +10,9 @@ use serde_json::Value;
 
 use crate::{BoxFuture, ChildProcess, EgressPolicy, LaunchSpec, Person, RootAccess, SettledChanges, ToolError, Web};
 
+/// The media type of artifacts that stand for what another server links to. No tool lets a model store one.
+pub const SERVER_LINK: &str = "application/vnd.toolgate.mcp-link+json";
+
 /// An MCP server that configuration names.
 pub trait ToolServer: Send + Sync {
     /// Its name in the configuration.

@@ -4,11 +4,8 @@
 use std::io::Read;
 
 use serde_json::{Value, json};
-use toolgate_contract::{ErrorCode, Hands, ToolError};
+use toolgate_contract::{ErrorCode, Hands, SERVER_LINK, ToolError};
 use toolgate_dialects::strict_json;
-
-/// The type of artifacts that are links. No tool lets a model store one.
-const LINK: &str = "application/vnd.toolgate.mcp-link+json";
 
 /// Characters of an address.
 const LONGEST: usize = 2000;
@@ -19,7 +16,7 @@ pub(crate) fn keep(hands: &dyn Hands, server: &str, uri: &str) -> Result<Option<
         return Ok(None);
     }
     let link = json!({ "server": server, "uri": uri });
-    Ok(Some(hands.keep(link.to_string().as_bytes(), LINK)?.id))
+    Ok(Some(hands.keep(link.to_string().as_bytes(), SERVER_LINK)?.id))
 }
 
 /// The address behind a handle, if this server gave it.
@@ -27,7 +24,7 @@ pub(crate) fn follow(hands: &dyn Hands, server: &str, handle: &str) -> Result<St
     let (about, mut file) = hands.recall(handle)?;
     let mut bytes = Vec::new();
     let read = file.read_to_end(&mut bytes).map_err(|error| ToolError::io("The link can't be read", &error));
-    let link = match about.mime == LINK {
+    let link = match about.mime == SERVER_LINK {
         true => read.and_then(|_| strict_json::parse(&bytes))?,
         false => Value::Null,
     };

@@ -241,7 +241,7 @@ impl Client {
     /// Remembers stored output for the list of resources.
     pub(crate) fn remember_artifacts(&self, refs: &[ArtifactRef]) {
         let mut known = self.artifacts.lock();
-        for artifact in refs {
+        for artifact in refs.iter().filter(|artifact| !artifact.is_server_link()) {
             if !known.iter().any(|known| known.id == artifact.id) {
                 known.push(artifact.clone());
             }

@@ -54,7 +54,7 @@ pub(crate) fn result(
         }
         (None, None) => {}
     }
-    content.extend(reply.artifacts.refs.iter().map(|artifact| stored(artifact, artifacts, redactor)));
+    content.extend(shown_artifacts(reply, artifacts, redactor));
     content.extend(notes(reply).into_iter().map(text));
     result["content"] = content.into();
     result["_meta"] = meta;
@@ -79,7 +79,7 @@ pub(crate) fn shown_result(
     redactor: &Redactor,
 ) -> Value {
     let mut content = vec![text(shown.text.clone())];
-    content.extend(reply.artifacts.refs.iter().map(|artifact| stored(artifact, artifacts, redactor)));
+    content.extend(shown_artifacts(reply, artifacts, redactor));
     content.extend(reply.redacted.then(|| text(REDACTED.into())));
     json!({ "isError": shown.is_error, "content": content, "_meta": about(reply) })
 }
@@ -126,6 +126,12 @@ pub(crate) fn error_text(error: &ToolError) -> String {
     words
 }
 
+/// What a call stored, but for what stands for links of other servers: the payload names those, and reading one shows nothing.
+fn shown_artifacts(reply: &Reply, artifacts: &dyn Artifacts, redactor: &Redactor) -> Vec<Value> {
+    let shown = reply.artifacts.refs.iter().filter(|artifact| !artifact.is_server_link());
+    shown.map(|artifact| stored(artifact, artifacts, redactor)).collect()
+}
+
 /// Stored output: an image is embedded, anything else is linked. An image with a secret in its metadata is neither: a
 /// replacement would damage it.
 fn stored(artifact: &ArtifactRef, artifacts: &dyn Artifacts, redactor: &Redactor) -> Value {
@@ -144,11 +150,15 @@ fn stored(artifact: &ArtifactRef, artifacts: &dyn Artifacts, redactor: &Redactor
 /// A link to stored output.
 pub(crate) fn link(artifact: &ArtifactRef) -> Value {
     let what = artifact.field.as_deref().filter(|field| !field.is_empty()).unwrap_or("the whole payload");
+    let description = match artifact.mime.starts_with("image/") {
+        true => "An image.".to_owned(),
+        false => format!("The full text of {what}, which was truncated."),
+    };
     json!({
         "type": "resource_link",
         "uri": uri_of(&artifact.id),
         "name": artifact.id,
-        "description": format!("The full text of {what}, which was truncated."),
+        "description": description,
         "mimeType": artifact.mime,
         "size": artifact.bytes,
     })

@@ -48,6 +48,13 @@ fn show_payload(payload: &Value) {
         out!("{text}{}", if text.ends_with('\n') || text.is_empty() { "" } else { "\n" });
         fetched(payload).iter().for_each(|note| errln!("{}", paint(DIM, note)));
         rest_of_page(payload).iter().for_each(|note| errln!("{}", paint(DIM, note)));
+        // What is to be known of a result of another server, such as that a tool which only reads has written.
+        list("notes")
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .for_each(|note| errln!("{}", paint(DIM, plain(note))));
+        show_denied(payload);
     } else if let Some(entries) = list("entries") {
         entries.iter().for_each(show_entry);
     } else if let Some(matches) = list("matches") {
@@ -123,6 +130,11 @@ fn show_end(payload: &Value) {
         }
         Some(code) => errln!("{}", paint(DIM, format!("exit code {code}"))),
     }
+    show_denied(payload);
+}
+
+/// What the sandbox kept from a command or a server.
+fn show_denied(payload: &Value) {
     let denied = payload.get("denied").and_then(Value::as_array).into_iter().flatten();
     for denied in denied {
         let words = |field: &str| denied.get(field).and_then(Value::as_str).map(plain);

@@ -12,6 +12,7 @@ fn g22_a_link_leads_only_to_its_server_and_only_in_its_run() {
     let mut client = connected(&world);
     let link = json!({ "content": [{ "type": "resource_link", "uri": "file:///etc/passwd", "name": "p" }] });
     let result = client.call("trial__result", json!({ "result": link })).to_string();
+    assert!(!result.contains("resource_link"), "a client could read nothing there: {result}");
     let handle = result.split("by the link `").nth(1).and_then(|rest| rest.split('`').next()).unwrap().to_owned();
     let read = client.call("mcp_read", json!({ "server": "trial", "link": handle }));
     assert_eq!(tool_error_code(&read), "server_error", "the server itself is asked, and has no resources: {read}");
@@ -40,6 +41,8 @@ fn g23_text_and_data_that_differ_are_both_told() {
     assert!(notes.contains("aren't what the server's own schema says") && notes.contains("aren't the same"), "{reply}");
     let record = events(&world).into_iter().find(|event| event["kind"] == "tool_call.completed").unwrap().to_string();
     assert!(record.contains("no number") && record.contains(r"\n1\n"), "both are on record: {record}");
+    let printed = world.run(&["call", "--approve", "trial__poisoned"]);
+    assert!(printed.err.contains("aren't the same"), "a person is told too: {printed:?}");
 }
 
 #[test]
