@@ -32,8 +32,8 @@ use self::running_calls::{MOST_QUESTIONS, TrackedServerCall};
 use crate::definition::{Definition, canonical};
 use crate::foreign_text::excerpt;
 
-/// How long a server may take until it is ready to be called.
-const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a server may take until it is ready to be called. One whose package is fetched first takes its time.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Pages of a list of tools, and bytes of all of them.
 const MOST_PAGES: usize = 200;

@@ -189,6 +189,10 @@ def call(name, args, token):
     return text("called " + name)
 
 
+if MODE == "fetched":
+    # As a program does that gets its package first.
+    socket.create_connection(("packages.example", 80), 2)
+
 for line in sys.stdin:
     message = json.loads(line)
     method, number = message.get("method"), message.get("id")

@@ -55,6 +55,7 @@ impl CallRecord<'_> {
                 policy: Arc::clone(&parts.policy),
                 web: parts.web.clone(),
                 listener: self.gate.lists.clone(),
+                unstarted: Default::default(),
             }),
             languages: Arc::new(LanguageCalls {
                 code: parts.code.clone(),

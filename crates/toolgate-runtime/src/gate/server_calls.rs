@@ -1,15 +1,16 @@
 //! Calls of other MCP servers' tools: where a server runs, and what becomes of what it changes.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use toolgate_changes::InPlaceCommand;
 use toolgate_contract::{
-    ApplyMode, CancellationToken, Enforced, ErrorCode, LaunchSpec, NetworkAccess, Person, ResourceRequest, RootAccess,
-    ServerCall, ServerChannel, ServerConnection, ServerDescription, ServerListener, ServerLocation, ServerReply,
-    SettledChanges, ToolError, ToolServer, Web,
+    ApplyMode, CancellationToken, ChildProcess, Enforced, ErrorCode, LaunchSpec, NetworkAccess, Person,
+    ResourceRequest, RootAccess, ServerCall, ServerChannel, ServerConnection, ServerDescription, ServerListener,
+    ServerLocation, ServerReply, SettledChanges, ToolError, ToolServer, Web,
 };
 use toolgate_policy::Policy;
 
@@ -45,6 +46,8 @@ pub(super) struct ServerCalls {
     pub(super) policy: Arc<Policy>,
     pub(super) web: Option<Arc<dyn Web>>,
     pub(super) listener: Arc<dyn ServerListener>,
+    /// What confinement kept from a server that didn't start.
+    pub(super) unstarted: Mutex<ServerDenials>,
 }
 
 /// What a server changed during a call, and how it was confined.
@@ -65,6 +68,11 @@ impl ServerCalls {
     /// What a server says of itself.
     pub(super) async fn describe(&self, server: &str) -> Result<ServerDescription, ToolError> {
         self.start(server, FilesCheck::ByPerson).await?.connection.describe().await
+    }
+
+    /// What confinement kept from a server that didn't start, which may be why. A server that did tells with its calls.
+    pub(super) fn take_unstarted(&self) -> ServerDenials {
+        std::mem::take(&mut self.unstarted.lock())
     }
 
     /// Calls a tool. Whatever the server changed until then is settled, also if the call is cancelled.
@@ -169,8 +177,16 @@ impl ServerCalls {
             only_reads: apply_mode == ApplyMode::None,
             ..spec
         };
-        let listener = Arc::clone(&self.listener);
-        self.processes.launch_server(spec, |child| server.connect(ServerChannel::Program(child), listener)).await
+        let (listener, launched) = (Arc::clone(&self.listener), OnceLock::<Arc<dyn ChildProcess>>::new());
+        let connect = |child: Arc<dyn ChildProcess>| {
+            let child = launched.get_or_init(|| child);
+            server.connect(ServerChannel::Program(Arc::clone(child)), listener)
+        };
+        let running = self.processes.launch_server(spec, connect).await;
+        if let (Err(_), Some(child)) = (&running, launched.get()) {
+            *self.unstarted.lock() = ServerDenials { network: child.take_network_denials(), opened: child.opened() };
+        }
+        running
     }
 
     /// The workspace before the call, for a server that may change it.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{add, events, recorded_end};
+use super::{add, events, in_mode, recorded_end};
 use crate::client;
 use crate::servers::{approve, call, unapproved, words, world};
 
@@ -31,6 +31,21 @@ fn g13_g14_a_server_sees_and_reaches_what_it_was_given() {
     }
     assert!(denied.contains("`hosts` of the MCP server `trial`"), "who could change that: {denied}");
     assert!(!denied.contains("net.connect="), "no call can ask for it: {denied}");
+    let printed = world.run(&["call", "--approve", "trial__look"]);
+    assert!(printed.err.contains("192.0.2.1 wasn't reached"), "a person is told too: {printed:?}");
+}
+
+#[test]
+fn g14_a_server_that_cant_start_without_a_host_says_which() {
+    let world = in_mode("fetched", "");
+    let said = approve(&world, &[]);
+    assert_ne!(said.code, 0, "{said:?}");
+    for part in ["packages.example wasn't reached", "`hosts` of the MCP server `trial`"] {
+        assert!(said.err.contains(part), "{part}: {said:?}");
+    }
+    assert_eq!(recorded_end(&world, "mcp_describe"), "server_error");
+    let failed = events(&world).into_iter().find(|event| event["kind"] == "tool_call.failed").unwrap();
+    assert!(failed["denials"].to_string().contains("packages.example"), "on record: {failed}");
 }
 
 #[test]

@@ -25,7 +25,8 @@ impl CallHands {
         let work = self.unfinished.tasks.spawn(async move {
             let (servers, cancel) = (Arc::clone(&hands.services.servers), hands.services.cancel.clone());
             let person = Arc::clone(&hands.services.person);
-            let outcome = servers.call(&server, &call, person, &cancel).await?;
+            let called = servers.call(&server, &call, person, &cancel).await;
+            let outcome = hands.tell_denials(called, &server, &servers.take_unstarted())?;
             hands.note(|tally| tally.enforced.0.extend(outcome.enforced.0));
             outcome.changes.iter().for_each(|changes| hands.count_changes(changes));
             hands.tell_denials(outcome.result, &server, &outcome.denials)
@@ -55,7 +56,8 @@ impl CallHands {
             }
         })?;
         let (servers, cancel) = (Arc::clone(&self.services.servers), self.services.cancel.clone());
-        let outcome = servers.resource(server, request, &cancel).await?;
+        let asked = servers.resource(server, request, &cancel).await;
+        let outcome = self.tell_denials(asked, server, &servers.take_unstarted())?;
         self.tell_denials(outcome.result, server, &outcome.denials)
     }
 
@@ -94,7 +96,9 @@ impl CallHands {
     pub(super) async fn start_server(&self, server: &str) -> Result<ServerDescription, ToolError> {
         let is_it = |effect: &Effect| matches!(effect, Effect::UseServer { server: declared, tool: None, .. } if declared == server);
         self.need(is_it, "start that server")?;
-        self.services.servers.describe(server).await
+        let servers = &self.services.servers;
+        let described = servers.describe(server).await;
+        self.tell_denials(described, server, &servers.take_unstarted())
     }
 
     /// Counts settled changes as the call's.
