@@ -177,7 +177,26 @@ impl Gate {
     /// The tool of this name: everybody's, or one that the session's own client registered.
     fn find(&self, name: &str, session: Option<&Session>) -> Result<Arc<RegisteredTool>, ToolError> {
         let own = session.and_then(|session| session.client_tools.find(name));
-        own.map_or_else(|| self.tools.current().find(name), Ok)
+        own.map_or_else(|| self.tools.current().find(name).map_err(|error| self.of_unapproved_server(name, error)), Ok)
+    }
+
+    /// Says that a tool may be missing because nothing of its server is approved, or because the server can't be used here.
+    fn of_unapproved_server(&self, name: &str, error: ToolError) -> ToolError {
+        let is_its = |server: &&String| name.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with("__"));
+        let Some(server) = self.parts.settings.mcp_servers.keys().find(is_its) else { return error };
+        if self.tools.current().approved_definitions().any(|(_, approved)| approved.server == server) {
+            return error;
+        }
+        error.with_hint(match self.has_server(server) {
+            true => format!(
+                "Nothing of the MCP server `{server}` is approved. Ask the person to run: toolgate mcp approve {server}"
+            ),
+            false => {
+                format!(
+                    "The MCP server `{server}` can't be used here. Ask the person to run: toolgate mcp approve {server}"
+                )
+            }
+        })
     }
 
     /// Whether there is a tool of this name for every session.

@@ -137,15 +137,19 @@ pub(crate) fn add_mcp_servers(
     if settings.mcp_servers.is_empty() {
         return Ok(Default::default());
     }
+    let read_at = changed_at(location);
+    let mut definitions = approved_definitions(location, &settings.mcp_servers)?;
     let mut servers = ToolServers::new();
     for (name, config) in &settings.mcp_servers {
         match tool_server(location, name, config, &options.environment) {
             Ok(server) => drop(servers.insert(name.clone(), server)),
-            Err(why) => (options.warn)(&format!("The MCP server `{name}` is left out. {why}")),
+            // One that offers nothing anyway is left to `toolgate doctor`.
+            Err(why) if definitions.contains_key(name) => {
+                (options.warn)(&format!("The MCP server `{name}` is left out. {why}"));
+            }
+            Err(_) => {}
         }
     }
-    let read_at = changed_at(location);
-    let mut definitions = approved_definitions(location, &settings.mcp_servers)?;
     definitions.retain(|name, _| servers.contains_key(name));
     let names = add_approved(&settings.mcp_servers, &definitions, registry, &options.warn)?;
     Ok((servers, ApprovedTools { definitions, names, read_at }))

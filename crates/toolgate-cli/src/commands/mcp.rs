@@ -2,14 +2,18 @@
 
 mod approve;
 mod edit_config;
+mod fetched_package;
 mod import;
+mod import_facts;
 mod login;
 mod logs;
+
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use serde_json::json;
-use toolgate_config::McpServerConfig;
+use toolgate_config::{McpServerConfig, SecretSource, ServerDirectory};
 use toolgate_contract::{counted, quoted};
 use toolgate_gateway::{ServerDefinitions, TokenStore, cleaned, tool_name};
 use toolgate_workspace::pin_name;
@@ -172,37 +176,45 @@ pub(super) fn server_states(invocation: &Invocation) -> Result<(usize, Vec<Strin
 impl KnownServer {
     /// Why the server can't be used here, if that is known without starting it.
     fn fault(&self, invocation: &Invocation) -> Option<String> {
-        let name = &self.name;
-        if let Some(url) = &self.config.url {
+        self.obstacle(invocation).or_else(|| {
+            let (name, url) = (&self.name, self.config.url.as_ref()?);
             let needs_login = self.config.bearer.is_none() && self.approved.is_none();
             let token = invocation.location.server_tokens(url).ok()?.load().ok()?;
-            return (needs_login && token.is_none())
-                .then(|| format!("{name} may want a login (toolgate mcp login {name})"));
-        }
+            (needs_login && token.is_none()).then(|| format!("{name} may want a login (toolgate mcp login {name})"))
+        })
+    }
+
+    /// What is missing on this machine, so that the server can't be started or reached.
+    fn obstacle(&self, invocation: &Invocation) -> Option<String> {
+        let verb = if self.config.url.is_some() { "reached" } else { "started" };
+        let missing = self.missing_program(invocation).or_else(|| self.missing_secret())?;
+        Some(format!("{} can't be {verb}, as {missing}", self.name))
+    }
+
+    fn missing_program(&self, invocation: &Invocation) -> Option<String> {
         let program = self.config.command.first()?;
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let is_there = match program.contains('/') {
-            true => std::path::Path::new(program).is_file(),
-            false => std::env::split_paths(&path).any(|directory| directory.join(program).is_file()),
+        let is_there = match (program.contains('/'), self.config.directory) {
+            (true, ServerDirectory::Workspace) => invocation.location.directory.join(program).is_file(),
+            // Its home is known when it is started.
+            (true, ServerDirectory::Home) => !program.starts_with('/') || Path::new(program).is_file(),
+            (false, _) => std::env::split_paths(&path).any(|directory| directory.join(program).is_file()),
         };
-        (!is_there).then(|| format!("{name} can't be started, as there is no program `{}`", plain(program)))
+        (!is_there).then(|| format!("there is no program `{}`", plain(program)))
     }
-}
 
-/// What a command line leaves open: a package of which whichever version is newest is run.
-fn unpinned_package(command: &[String]) -> Option<&str> {
-    let program = std::path::Path::new(command.first()?).file_name()?.to_str()?;
-    let runs_packages = match program {
-        "npx" | "bunx" | "pnpx" | "uvx" => 1,
-        "npm" | "pnpm" | "yarn" | "uv" | "pipx" => 2,
-        _ => return None,
-    };
-    let mut words = command.iter().skip(runs_packages).map(String::as_str);
-    let package = words.find(|word| !word.starts_with('-'))?;
-    let version = package.trim_start_matches('@').split_once(['@', '=']).map(|(_, version)| version);
-    let is_exact = version
-        .is_some_and(|version| version.trim_start_matches('=').starts_with(|letter: char| letter.is_ascii_digit()));
-    (!is_exact).then_some(package)
+    fn missing_secret(&self) -> Option<String> {
+        let mut sources = self.config.secrets.values().chain(&self.config.bearer);
+        sources.find_map(|source| match source {
+            SecretSource::Variable(name) if std::env::var_os(name).is_none() => {
+                Some(format!("the variable `{}` isn't set", plain(name)))
+            }
+            SecretSource::File(path) if !Path::new(path).is_file() => {
+                Some(format!("there is no file `{}`", plain(path)))
+            }
+            _ => None,
+        })
+    }
 }
 
 fn list(invocation: &Invocation) -> Result<Exit> {
@@ -225,27 +237,4 @@ fn list(invocation: &Invocation) -> Result<Exit> {
     }
     table.print();
     Ok(Exit::Ok)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_package_without_an_exact_version_is_named() {
-        for (line, expected) in [
-            ("npx -y @modelcontextprotocol/server-github", Some("@modelcontextprotocol/server-github")),
-            ("npx -y @modelcontextprotocol/server-github@2025.4.8", None),
-            ("npx -y server-github@latest", Some("server-github@latest")),
-            ("/usr/bin/npx some-server@^1", Some("some-server@^1")),
-            ("uvx mcp-server-time==2026.10.19", None),
-            ("uvx mcp-server-time", Some("mcp-server-time")),
-            ("pipx run mcp-server-time", Some("mcp-server-time")),
-            ("node server.js", None),
-            ("npx", None),
-        ] {
-            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            assert_eq!(unpinned_package(&words), expected, "{line}");
-        }
-    }
 }

@@ -36,6 +36,70 @@ fn servers_are_added_and_removed_from_the_shell() {
 }
 
 #[test]
+fn a_package_that_is_fetched_can_be_reached_where_it_is() {
+    let world = World::new();
+    let added =
+        world.run(&["mcp", "add", "github", "--host", "api.github.com", "--", "npx", "-y", "server-github@1.0.0"]);
+    assert!(added.out.contains("It may reach registry.npmjs.org, where its package is fetched from."), "{added:?}");
+    let shown = world.run(&["--json", "mcp", "show", "github"]).json();
+    assert_eq!(shown["config"]["hosts"], json!(["api.github.com", "registry.npmjs.org"]));
+    world
+        .put(&world.user_config(), "[mcp.servers.time]\ncommand = ['npx', 'mcp-server-time@1']\ntimeout_seconds = 3\n");
+    let said = world.run(&["mcp", "approve", "time"]);
+    assert!(said.err.contains("`npx` fetches it from registry.npmjs.org, which the `hosts` of"), "{said:?}");
+}
+
+#[test]
+fn what_is_missing_for_a_server_is_said_instead_of_starting_it() {
+    let world = World::new();
+    let servers = "[mcp.servers.a]\ncommand = ['python3']\nsecrets.KEY = 'env:NOT_SET_ANYWHERE'\n\
+                   [mcp.servers.b]\ncommand = ['no-such-program']\n\
+                   [mcp.servers.c]\nurl = 'https://mcp.example.com'\nbearer = 'file:/no/such/file'\n";
+    world.put(&world.user_config(), servers);
+    for (name, expected) in [
+        ("a", "a can't be started, as the variable `NOT_SET_ANYWHERE` isn't set"),
+        ("b", "b can't be started, as there is no program `no-such-program`"),
+        ("c", "c can't be reached, as there is no file `/no/such/file`"),
+    ] {
+        let refused = world.run(&["mcp", "approve", name]);
+        assert!(refused.code != 0 && refused.err.contains(expected), "{name}: {refused:?}");
+        assert!(!refused.err.contains("warning:"), "nothing else is said of servers that offer nothing: {refused:?}");
+        assert!(world.run(&["doctor"]).out.contains(expected), "{name}");
+        let called = world.call(&format!("{name}__add"), json!({}));
+        let hint = called["error"]["hint"].as_str().unwrap();
+        assert!(hint.contains(&format!("toolgate mcp approve {name}")), "{called}");
+    }
+}
+
+#[test]
+fn what_other_clients_expand_is_expanded_and_secrets_among_arguments_are_left() {
+    let token = ["ghp_16C7e42F292c6912E", "7710c838347Ae178B4a"].concat();
+    let servers = json!({ "mcpServers": {
+        "files": { "command": "npx", "args": ["-y", "server-filesystem@1", "."] },
+        "own": { "command": "node", "args": ["${workspaceFolder}/server.js", "${CACHE_OF_NOBODY:-small}"] },
+        "strange": { "command": "node", "args": ["${input:token}"] },
+        "leaky": { "command": "node", "args": ["--token", token] },
+    } });
+    let world = World::new().file(".mcp.json", servers.to_string());
+    let taken = world.run(&["mcp", "import", "--yes"]);
+    assert_eq!(taken.code, 0, "{taken:?}");
+    for (name, why) in [("strange", "known to that client alone"), ("leaky", "a secret among its arguments")] {
+        assert!(taken.err.contains(&format!("`{name}` has")) && taken.err.contains(why), "{name}: {taken:?}");
+        assert_ne!(world.run(&["mcp", "show", name]).code, 0, "{name}");
+    }
+    assert!(!format!("{taken:?}").contains(&token), "{taken:?}");
+    let files = world.run(&["--json", "mcp", "show", "files"]).json()["config"].clone();
+    assert_eq!(
+        (&files["directory"], &files["hosts"]),
+        (&json!("workspace"), &json!(["registry.npmjs.org"])),
+        "{files}"
+    );
+    let own = world.run(&["--json", "mcp", "show", "own"]).json()["config"]["command"].clone();
+    let script = world.workspace().canonicalize().unwrap().join("server.js");
+    assert_eq!(own, json!(["node", script, "small"]));
+}
+
+#[test]
 fn servers_of_other_clients_are_taken_over_without_their_secrets() {
     let world = World::new()
         .file(

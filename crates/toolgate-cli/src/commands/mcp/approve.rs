@@ -12,7 +12,8 @@ use toolgate_gateway::{
 use toolgate_tools::text::unified;
 use toolgate_workspace::pin_name;
 
-use super::{KnownServer, unpinned_package};
+use super::KnownServer;
+use super::fetched_package::FetchedPackage;
 use crate::commands::Invocation;
 use crate::commands::call::CallArgs;
 use crate::exit::Exit;
@@ -39,12 +40,11 @@ pub(super) struct ApproveArgs {
 impl ApproveArgs {
     pub(super) fn run(self, invocation: &Invocation) -> Result<Exit> {
         let server = KnownServer::find(invocation, &self.name)?;
-        if let Some(package) = unpinned_package(&server.config.command).filter(|_| !invocation.json) {
-            let words = format!(
-                "`{}` has no exact version, so another program may run tomorrow; write it as NAME@VERSION.",
-                plain(package)
-            );
-            errln!("{}", paint(YELLOW, words));
+        if let Some(obstacle) = server.obstacle(invocation) {
+            anyhow::bail!("{obstacle}");
+        }
+        if !invocation.json {
+            warn_of_package(&server);
         }
         let call = CallArgs::approved("mcp_describe", json!({ "server": self.name }).to_string());
         let performed = call.perform(invocation, vec![erase(DescribeServerTool)])?;
@@ -103,6 +103,27 @@ impl ApproveArgs {
         }
         let question = format!("Approve {}?", counted(changes.len(), "definition"));
         confirm(&question, &format!("toolgate mcp approve {} --yes", self.name))
+    }
+}
+
+/// Says what may be wrong with a package that is fetched when the server starts.
+fn warn_of_package(server: &KnownServer) {
+    let Some(package) = FetchedPackage::of(&server.config.command) else { return };
+    let name = plain(package.name);
+    if !package.has_exact_version() {
+        let words =
+            format!("`{name}` has no exact version, so another program may run tomorrow; write it as NAME@VERSION.");
+        errln!("{}", paint(YELLOW, words));
+    }
+    let hosts = package.unlisted_hosts(&server.config.hosts);
+    if !hosts.is_empty() {
+        let words = format!(
+            "`{}` fetches it from {}, which the `hosts` of [mcp.servers.{}] don't list.",
+            package.runner,
+            hosts.join(", "),
+            server.name
+        );
+        errln!("{}", paint(YELLOW, words));
     }
 }
 

@@ -8,10 +8,11 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use toolgate_config::{Config, read_optional};
 
+use super::fetched_package::FetchedPackage;
 use crate::commands::Invocation;
 use crate::exit::Exit;
 use crate::output::outln;
-use crate::terminal::{BOLD, paint};
+use crate::terminal::{BOLD, paint, plain};
 
 /// Add a server to your configuration.
 #[derive(Debug, Args)]
@@ -62,7 +63,7 @@ impl AddArgs {
             };
             pairs.iter().map(pair).collect()
         };
-        let server = NewServer {
+        let mut server = NewServer {
             may_write: matches!(self.access, AccessFlag::Write),
             in_workspace: self.in_workspace,
             env: pairs(&self.env)?,
@@ -74,12 +75,16 @@ impl AddArgs {
             roots: self.roots,
             hosts: self.hosts,
         };
+        let fetched_from = server.reach_its_package();
         let name = server.name.clone();
         let file = add_servers(invocation, &[server])?;
         match invocation.json {
-            true => outln!("{}", json!({ "name": name, "file": file })),
+            true => outln!("{}", json!({ "name": name, "file": file, "hosts": fetched_from })),
             false => {
                 outln!("Added {} to {}.", paint(BOLD, &name), file.display());
+                if !fetched_from.is_empty() {
+                    outln!("It may reach {}, where its package is fetched from.", fetched_from.join(" and "));
+                }
                 outln!("Look at its tools and approve them: toolgate mcp approve {name}");
             }
         }
@@ -106,6 +111,14 @@ pub(super) struct NewServer {
 }
 
 impl NewServer {
+    /// Lets a server whose package is fetched when it starts reach where that is. Gives the hosts.
+    pub(super) fn reach_its_package(&mut self) -> Vec<String> {
+        let package = FetchedPackage::of(&self.command);
+        let hosts = package.map(|package| package.unlisted_hosts(&self.hosts)).unwrap_or_default();
+        self.hosts.extend(hosts.iter().cloned());
+        hosts
+    }
+
     /// The server as a section of a configuration file.
     pub(super) fn section(&self) -> String {
         let access = if self.may_write { "workspace = \"write\"\n" } else { "" };
@@ -136,6 +149,10 @@ pub(super) fn add_servers<'a>(invocation: &'a Invocation, servers: &[NewServer])
     let mut after = text.clone();
     for server in servers {
         let name = &server.name;
+        let is_usable = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
+        if name.is_empty() || !name.chars().all(is_usable) {
+            anyhow::bail!("`{}` can't be a server's name: it has letters, digits, `-` and single `_`", plain(name));
+        }
         if before.mcp.servers.contains_key(name) {
             anyhow::bail!("`{name}` is in {} already; `toolgate mcp remove {name}` removes it", file.display());
         }

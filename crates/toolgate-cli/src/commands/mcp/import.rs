@@ -11,6 +11,7 @@ use toolgate_config::read_optional;
 use toolgate_contract::counted;
 
 use super::edit_config::{NewServer, add_servers};
+use super::import_facts::{ImportFacts, ImportedVariable};
 use crate::commands::Invocation;
 use crate::commands::init::jsonc;
 use crate::exit::Exit;
@@ -47,8 +48,9 @@ impl ImportArgs {
         let files = if self.files.is_empty() { usual_files(invocation) } else { self.files.clone() };
         let known = invocation.location.load()?.settings.mcp_servers;
         let mut found = Vec::new();
+        let facts = ImportFacts::of(&invocation.location);
         for file in &files {
-            found.extend(servers_in(file, &invocation.location.directory, !self.files.is_empty())?);
+            found.extend(servers_in(file, &facts, !self.files.is_empty())?);
         }
         let mut new: Vec<NewServer> = Vec::new();
         for FoundServer { file, server } in found {
@@ -118,7 +120,7 @@ fn usual_files(invocation: &Invocation) -> Vec<PathBuf> {
 }
 
 /// The servers in a client's file. A file that isn't there has none, unless the person named it.
-fn servers_in(file: &Path, workspace: &Path, is_named: bool) -> Result<Vec<FoundServer>> {
+fn servers_in(file: &Path, facts: &ImportFacts<'_>, is_named: bool) -> Result<Vec<FoundServer>> {
     let Some(text) = read_optional(file)? else {
         anyhow::ensure!(!is_named, "{} doesn't exist", file.display());
         return Ok(Vec::new());
@@ -128,10 +130,12 @@ fn servers_in(file: &Path, workspace: &Path, is_named: bool) -> Result<Vec<Found
         true => toml::from_str(&text).with_context(failed)?,
         false => jsonc::parse(&text).map(|read| Value::from(ast::Value::Object(read))).with_context(failed)?,
     };
-    let of_project = value["projects"].get(workspace.to_string_lossy().as_ref()).map(|project| &project["mcpServers"]);
+    let of_project =
+        value["projects"].get(facts.workspace.to_string_lossy().as_ref()).map(|project| &project["mcpServers"]);
     let tables = [Some(&value["mcpServers"]), Some(&value["servers"]), Some(&value["mcp_servers"]), of_project];
     let servers = tables.into_iter().flatten().filter_map(Value::as_object).flatten();
-    let found = servers.map(|(name, entry)| FoundServer { file: file.to_owned(), server: new_server(name, entry) });
+    let found =
+        servers.map(|(name, entry)| FoundServer { file: file.to_owned(), server: new_server(name, entry, facts) });
     Ok(found.filter(|found| !found.server.as_ref().is_ok_and(is_toolgate)).collect())
 }
 
@@ -140,7 +144,7 @@ fn is_toolgate(server: &NewServer) -> bool {
     server.command.first().is_some_and(|program| Path::new(program).file_name().is_some_and(|name| name == "toolgate"))
 }
 
-fn new_server(name: &str, entry: &Value) -> Result<NewServer, String> {
+fn new_server(name: &str, entry: &Value, facts: &ImportFacts<'_>) -> Result<NewServer, String> {
     let words = |value: &Value| -> Vec<String> {
         value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     };
@@ -149,18 +153,27 @@ fn new_server(name: &str, entry: &Value) -> Result<NewServer, String> {
     let Some(program) = entry.get("command").and_then(Value::as_str) else {
         return remote_server(name, usable_name, entry);
     };
+    let command: Vec<String> = [program.to_owned()].into_iter().chain(words(&entry["args"])).collect();
+    let command = command.iter().map(|word| facts.expanded(name, word)).collect::<Result<Vec<_>, _>>()?;
+    // A file of settings isn't the place for a secret, and an argument can't come from elsewhere.
+    if let Some(word) = command.iter().find(|word| facts.redactor.finds_secret(word.as_bytes())) {
+        let shown = facts.redactor.text(word);
+        return Err(format!(
+            "`{name}` has a secret among its arguments (`{shown}`), which isn't copied. Add it with `toolgate mcp add` and `--secret`."
+        ));
+    }
+    let directory = entry.get("cwd").and_then(Value::as_str).map(|cwd| facts.expanded(name, cwd)).transpose()?;
     let mut server = NewServer {
         name: usable_name,
-        command: [program.to_owned()].into_iter().chain(words(&entry["args"])).collect(),
+        in_workspace: facts.starts_in_workspace(&command, directory.as_deref()),
+        command,
         ..NewServer::default()
     };
+    server.reach_its_package();
     for (variable, value) in entry["env"].as_object().into_iter().flatten() {
-        let value = value.as_str().unwrap_or_default();
-        let reference = value.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
-        let reference = reference.map(|name| name.strip_prefix("env:").unwrap_or(name));
-        match reference.or(looks_secret(variable).then_some(variable.as_str())) {
-            Some(source) => server.secrets.push((variable.clone(), format!("env:{source}"))),
-            None => server.env.push((variable.clone(), value.to_owned())),
+        match facts.variable(name, variable, value.as_str().unwrap_or_default())? {
+            ImportedVariable::Secret(source) => server.secrets.push((variable.clone(), format!("env:{source}"))),
+            ImportedVariable::Plain(value) => server.env.push((variable.clone(), value)),
         }
     }
     Ok(server)
@@ -185,10 +198,4 @@ fn remote_server(name: &str, usable_name: String, entry: &Value) -> Result<NewSe
         (None, None) => None,
     };
     Ok(NewServer { name: usable_name, url: Some(url.to_owned()), bearer, ..NewServer::default() })
-}
-
-/// Whether a variable's name says that its value is a secret.
-fn looks_secret(variable: &str) -> bool {
-    let name = variable.to_uppercase();
-    ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASS", "CREDENTIAL", "AUTH"].iter().any(|word| name.contains(word))
 }
