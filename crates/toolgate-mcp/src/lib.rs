@@ -26,6 +26,7 @@ mod protocol_version;
 mod questions;
 mod request_state;
 mod resources;
+mod resumed_work;
 mod roots;
 mod server;
 mod server_lists;

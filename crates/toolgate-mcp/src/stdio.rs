@@ -19,6 +19,7 @@ use crate::mcp_session::ClientIdentity;
 use crate::message_sink::{MessageSink, SharedMessageSink};
 use crate::methods::{self, RequestContext};
 use crate::protocol_version::ClientProfile;
+use crate::resumed_work;
 use crate::server::McpServer;
 use crate::shared_input::SharedInput;
 use crate::subscriptions;
@@ -75,10 +76,8 @@ impl<R: Read> MessageReader<R> {
         let _in_runtime = self.runtime.enter();
         let mut line = Vec::new();
         while let Some(answering) = self.next(&mut line) {
-            if let Some(mut answering) = answering
-                && (&mut answering).now_or_never().is_none()
-            {
-                self.runtime.spawn(answering);
+            if let Some(answering) = answering {
+                resumed_work::begin(answering, &self.runtime);
             }
             self.input.message_done();
         }

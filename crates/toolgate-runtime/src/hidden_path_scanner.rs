@@ -20,6 +20,9 @@ const LONGEST_PATH: usize = 3_500;
 /// How long the watch alone is trusted, before every directory is asked for its stamp again.
 const TRUSTED: Duration = Duration::from_secs(30);
 
+/// Directories that are looked at in less time than it takes to have another thread do it.
+const QUICK: usize = 64;
+
 /// Finds the paths that policy hides, and caches what it saw. It belongs to one policy and one set of files.
 #[derive(Default)]
 pub struct HiddenPathScanner {
@@ -61,7 +64,28 @@ struct ScannedDirectory {
     directories: Vec<ScannedDirectory>,
 }
 
+impl ScannedDirectory {
+    /// Whether it and those beneath it are at most as many as are left.
+    fn is_within(&self, left: &mut usize) -> bool {
+        match left.checked_sub(1 + self.by_content.len()) {
+            Some(fewer) => {
+                *left = fewer;
+                self.directories.iter().all(|directory| directory.is_within(left))
+            }
+            None => false,
+        }
+    }
+}
+
 impl HiddenPathScanner {
+    /// Whether the next scan takes next to no time: nobody scans now, and few directories are known.
+    pub fn is_quick(&self) -> bool {
+        self.tree.try_lock().is_some_and(|tree| {
+            let mut left = QUICK;
+            !tree.roots.is_empty() && tree.roots.iter().all(|root| root.is_within(&mut left))
+        })
+    }
+
     /// The paths in the roots that policy hides from all tools, with every other name that a hidden file has in the
     /// roots, and the paths that no tool may change: commands must not access them either. A directory that can't be scanned is an error: a secret might be in it.
     pub fn restricted_paths(

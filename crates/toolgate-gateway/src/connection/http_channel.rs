@@ -221,7 +221,7 @@ impl HttpChannel {
         if let (Some(id), Ok(said)) = (id, serde_json::from_slice::<Value>(&body))
             && said.get("error").is_some()
         {
-            peer.pending.answer(&id.into(), &said);
+            peer.pending.answer(Some(id), said);
             return Ok(());
         }
         let words = excerpt(&String::from_utf8_lossy(&body), 300);

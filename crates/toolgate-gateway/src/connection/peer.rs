@@ -109,7 +109,7 @@ impl ServerPeer {
             return;
         };
         match (message.get("method").and_then(Value::as_str), message.get("id")) {
-            (None, Some(id)) => self.pending.answer(id, &message),
+            (None, Some(id)) => self.pending.answer(id.as_u64(), message),
             (Some("notifications/tools/list_changed"), None) => {
                 self.is_list_stale.store(true, Ordering::SeqCst);
                 self.lists_changed.notify_one();
@@ -172,9 +172,9 @@ impl ServerPeer {
         let mut waiting = self.pending.begin(Arc::clone(self))?;
         let message = json!({ "jsonrpc": "2.0", "id": waiting.id, "method": method, "params": params });
         self.channel.send(self, &message).await.inspect_err(|_| waiting.forget())?;
-        let answer = waiting.answer().await?;
-        match answer.get("result") {
-            Some(result) => Ok(result.clone()),
+        let mut answer = waiting.answer().await?;
+        match answer.get_mut("result") {
+            Some(result) => Ok(result.take()),
             None => {
                 let code = answer["error"]["code"].as_i64().unwrap_or_default();
                 let words = excerpt(answer["error"]["message"].as_str().unwrap_or("no reason given"), LONGEST_ERROR);

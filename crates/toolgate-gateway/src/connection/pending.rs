@@ -50,10 +50,10 @@ impl PendingRequests {
     }
 
     /// Takes an answer. One to no request, or a second one, is passed over.
-    pub(super) fn answer(&self, id: &Value, message: &Value) {
-        let waiting = id.as_u64().and_then(|id| self.0.lock().waiting.remove(&id));
+    pub(super) fn answer(&self, id: Option<u64>, message: Value) {
+        let waiting = id.and_then(|id| self.0.lock().waiting.remove(&id));
         if let Some(waiting) = waiting {
-            let _ = waiting.send(Ok(message.clone()));
+            let _ = waiting.send(Ok(message));
         }
     }
 

@@ -75,6 +75,10 @@ impl CallProcesses {
 
     /// What policy takes from every command, as the workspace is now.
     pub(super) async fn restricted_paths(&self) -> Result<RestrictedPaths, ToolError> {
+        // A change of threads would take longer than looking whether a few directories are as they were.
+        if self.scanner.is_quick() {
+            return self.scanner.restricted_paths(self.files.as_ref(), self.hidden_paths.as_ref());
+        }
         let (scanner, files, hidden) =
             (Arc::clone(&self.scanner), Arc::clone(&self.files), Arc::clone(&self.hidden_paths));
         let scan = tokio::task::spawn_blocking(move || scanner.restricted_paths(files.as_ref(), hidden.as_ref()));
