@@ -140,4 +140,6 @@ pub struct ServerReply {
     pub result: Value,
     /// What the server changed in the workspace during the call.
     pub changes: Option<SettledChanges>,
+    /// What its sandbox kept from the server meanwhile, a sentence each. It may be why the tool failed.
+    pub denials: Vec<String>,
 }

@@ -167,7 +167,7 @@ impl Tool for ReadResource {
         let contents = read["contents"].as_array().cloned().unwrap_or_default();
         let blocks: Vec<Value> =
             contents.into_iter().map(|content| json!({ "type": "resource", "resource": content })).collect();
-        let reply = ServerReply { result: json!({ "content": blocks }), changes: None };
+        let reply = ServerReply { result: json!({ "content": blocks }), changes: None, denials: Vec::new() };
         let server = args.server.as_str();
         ServerResult { server, tool: "resources/read", hands, output_schema: None, says_read_only: false }.read(reply)
     }

@@ -32,7 +32,7 @@ pub(crate) struct ServerResult<'a> {
 impl ServerResult<'_> {
     /// What the model gets.
     pub(crate) fn read(&self, reply: ServerReply) -> Result<ServerToolOutput, ToolError> {
-        let ServerReply { result, changes } = reply;
+        let ServerReply { result, changes, denials } = reply;
         let blocks = result.get("content").and_then(Value::as_array).cloned().unwrap_or_default();
         let mut texts = Vec::new();
         let mut notes = Vec::new();
@@ -46,7 +46,7 @@ impl ServerResult<'_> {
         notes.extend((more > 0).then(|| format!("{more} more parts of the result aren't shown.")));
         let text = texts.join("\n");
         if result.get("isError").and_then(Value::as_bool) == Some(true) {
-            return Err(self.failed(&text, changes.map(|changes| json!(changes))));
+            return Err(self.failed(&text, &denials, changes.map(|changes| json!(changes))));
         }
         let structured = result.get("structuredContent").filter(|value| !value.is_null()).map(clean_value);
         let fits = |data: &Value| self.output_schema.is_none_or(|schema| schema.fits(data));
@@ -61,7 +61,8 @@ impl ServerResult<'_> {
         }
         let content = (!text.is_empty()).then(|| self.fenced(&text));
         let structured = structured.filter(|_| !is_same);
-        Ok(ServerToolOutput { server: self.server.to_owned(), content, structured, notes, changes })
+        let server = content.is_none().then(|| self.server.to_owned());
+        Ok(ServerToolOutput { server, content, structured, notes, changes })
     }
 
     /// One part of a result.
@@ -111,11 +112,15 @@ impl ServerResult<'_> {
     }
 
     /// The error of a tool that says that it failed.
-    fn failed(&self, text: &str, changes: Option<Value>) -> ToolError {
+    fn failed(&self, text: &str, denials: &[String], changes: Option<Value>) -> ToolError {
         let (server, tool) = (self.server, self.tool);
         let words = if text.is_empty() { "It gave no reason.".to_owned() } else { self.fenced(text) };
-        let error =
-            ToolError::new(ErrorCode::ServerError, format!("`{tool}` of the MCP server `{server}` failed. {words}"));
+        let sandbox = match denials.is_empty() {
+            true => String::new(),
+            false => format!("\nIts sandbox: {}", denials.join(" ")),
+        };
+        let message = format!("`{tool}` of the MCP server `{server}` failed. {words}{sandbox}");
+        let error = ToolError::new(ErrorCode::ServerError, message);
         match changes {
             Some(changes) => error.with_details(json!({ "changes": changes })),
             None => error,

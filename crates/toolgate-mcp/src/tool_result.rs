@@ -43,8 +43,10 @@ pub(crate) fn result(
             if let Some(Value::String(words)) = fields.remove("content") {
                 content.push(text(words));
             }
-            content.push(text(written(&json!(fields))));
-            meta["toolgate/fields"] = fields.into();
+            if !fields.is_empty() || content.is_empty() {
+                content.push(text(written(&json!(fields))));
+                meta["toolgate/fields"] = fields.into();
+            }
         }
         (Some(payload), None) => {
             content.push(text(written(payload)));

@@ -204,7 +204,8 @@ pub fn tool_error_code(result: &Value) -> &str {
 pub fn payload(result: &Value) -> Value {
     match (result.get("structuredContent"), result["_meta"].get("toolgate/fields")) {
         (Some(payload), _) => payload.clone(),
-        (None, None) => Value::Null,
+        (None, None) if result["isError"] == true => Value::Null,
+        (None, None) => json!({ "content": result["content"][0]["text"] }),
         (None, Some(fields)) => {
             let mut payload = fields.clone();
             payload["content"] = result["content"][0]["text"].clone();

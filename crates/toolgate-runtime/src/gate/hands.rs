@@ -56,6 +56,7 @@ impl CallRecord<'_> {
                 web: parts.web.clone(),
                 listener: self.gate.lists.clone(),
                 unstarted: Default::default(),
+                called: Default::default(),
             }),
             languages: Arc::new(LanguageCalls {
                 code: parts.code.clone(),

@@ -1,6 +1,7 @@
 //! Calls of other MCP servers' tools: where a server runs, and what becomes of what it changes.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -48,6 +49,8 @@ pub(super) struct ServerCalls {
     pub(super) listener: Arc<dyn ServerListener>,
     /// What confinement kept from a server that didn't start.
     pub(super) unstarted: Mutex<ServerDenials>,
+    /// The server of which a tool is being called, by its name.
+    pub(super) called: Mutex<Option<(String, Arc<McpServer>)>>,
 }
 
 /// What a server changed during a call, and how it was confined.
@@ -65,6 +68,11 @@ pub(super) struct ResourceOutcome {
 }
 
 impl ServerCalls {
+    /// Whether a server may change something in the workspace.
+    pub(super) fn may_change_workspace(&self, server: &str) -> bool {
+        self.known.get(server).is_some_and(|server| server.workspace_access() == RootAccess::Write)
+    }
+
     /// What a server says of itself.
     pub(super) async fn describe(&self, server: &str) -> Result<ServerDescription, ToolError> {
         self.start(server, FilesCheck::ByPerson).await?.connection.describe().await
@@ -73,6 +81,12 @@ impl ServerCalls {
     /// What confinement kept from a server that didn't start, which may be why. A server that did tells with its calls.
     pub(super) fn take_unstarted(&self) -> ServerDenials {
         std::mem::take(&mut self.unstarted.lock())
+    }
+
+    /// The server whose call was given up, and what confinement kept from it until then; none if its calls have ended.
+    pub(super) fn take_interrupted(&self) -> Option<(String, ServerDenials)> {
+        let (server, running) = self.called.lock().take()?;
+        Some((server, running.take_denials()))
     }
 
     /// Calls a tool. Whatever the server changed until then is settled, also if the call is cancelled.
@@ -85,6 +99,7 @@ impl ServerCalls {
     ) -> Result<ServerOutcome, ToolError> {
         let running = unless_cancelled(cancel, self.start_fresh(server)).await?;
         let in_place = self.snapshot(server, &running).await?;
+        *self.called.lock() = Some((server.to_owned(), Arc::clone(&running)));
         let result = unless_cancelled(cancel, running.connection.call(call, person)).await;
         self.running.count_call(server, running.connection.is_open()).await;
         running.touch();
@@ -96,7 +111,8 @@ impl ServerCalls {
             }
             None => None,
         };
-        let result = result.map(|result| ServerReply { result, changes: changes.clone() });
+        let result = result.map(|result| ServerReply { result, changes: changes.clone(), denials: Vec::new() });
+        *self.called.lock() = None;
         let (enforced, denials) = (running.enforced.clone(), running.take_denials());
         Ok(ServerOutcome { result, changes, enforced, denials })
     }
@@ -191,8 +207,10 @@ impl ServerCalls {
 
     /// The workspace before the call, for a server that may change it.
     async fn snapshot(&self, server: &str, running: &McpServer) -> Result<Option<Arc<InPlaceCommand>>, ToolError> {
-        match (self.known.get(server).map(|server| server.workspace_access()), &running.spec) {
-            (Some(RootAccess::Write), Some(spec)) => snapshot(&self.processes.settler, spec, running.is_confined).await,
+        match &running.spec {
+            Some(spec) if self.may_change_workspace(server) => {
+                snapshot(&self.processes.settler, spec, running.is_confined).await
+            }
             _ => Ok(None),
         }
     }
@@ -206,12 +224,16 @@ impl ServerCalls {
     }
 }
 
-/// The hosts of a server's configuration, each with its port.
+/// The hosts of a server's configuration, each with its port. This machine's loopback is reached by its address, whatever it is called.
 fn hosts(server: &dyn ToolServer) -> Vec<(String, u16)> {
     let with_port =
         |text: &String| match text.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?))) {
             Some((host, port)) => (host.to_owned(), port),
             None => (text.clone(), USUAL_PORT),
         };
-    server.hosts().iter().map(with_port).collect()
+    let with_address = |(host, port): (String, u16)| {
+        let address = (host == "localhost").then(|| (Ipv4Addr::LOCALHOST.to_string(), port));
+        [(host, port)].into_iter().chain(address)
+    };
+    server.hosts().iter().map(with_port).flat_map(with_address).collect()
 }

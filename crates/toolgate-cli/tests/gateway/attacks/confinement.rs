@@ -1,10 +1,12 @@
 //! G13 to G16: what a server sees, reaches and writes, and what it says of that.
 
 use serde_json::{Value, json};
+use toolgate_testkit::wait_until;
 
 use super::{add, events, in_mode, recorded_end};
 use crate::client;
 use crate::servers::{approve, call, unapproved, words, world};
+use crate::world::World;
 
 #[test]
 fn g13_g14_a_server_sees_and_reaches_what_it_was_given() {
@@ -49,11 +51,43 @@ fn g14_a_server_that_cant_start_without_a_host_says_which() {
 }
 
 #[test]
-fn g14_a_server_that_is_shared_tells_of_each_denial_in_the_call_of_it() {
+fn g14_a_tool_that_fails_for_want_of_a_host_says_which() {
+    let world = world("");
+    let reply = call(&world, "trial__phone", &json!({}));
+    assert_eq!(reply["error"]["code"], "server_error", "{reply}");
+    let message = reply["error"]["message"].as_str().unwrap();
+    assert!(message.contains("Its sandbox: home.example wasn't reached"), "what failed, and why: {message}");
+    assert_eq!(recorded_end(&world, "trial__phone"), "server_error");
+}
+
+/// A workspace with the hostile server, whose tools a rule allows, so that nobody is asked and hosts are still denied.
+fn allowed() -> World {
     let world = unapproved("");
     let config = std::fs::read_to_string(world.user_config()).unwrap();
     world.put(&world.user_config(), format!("rules = [{{ decision = 'allow', permission = 'mcp.call' }}]\n{config}"));
     assert_eq!(approve(&world, &["--yes"]).code, 0);
+    world
+}
+
+#[test]
+fn g14_what_was_denied_before_a_call_was_cancelled_is_on_record_with_it() {
+    let world = allowed();
+    let mut client = client::start(&world, &[], false, json!({}));
+    client.initialize();
+    let waiting = json!({ "name": "trial__wait", "arguments": {}, "_meta": { "progressToken": 1 } });
+    let waiting = client.begin("tools/call", waiting);
+    client.hear_of("notifications/progress");
+    client.cancel(waiting);
+    let is_cancelled = |event: &Value| event["error"]["code"] == "cancelled";
+    wait_until("the call ends", || events(&world).iter().any(is_cancelled));
+    client.end();
+    let cancelled = events(&world).into_iter().find(is_cancelled).unwrap();
+    assert!(cancelled["denials"].to_string().contains("waited.example wasn't reached"), "{cancelled}");
+}
+
+#[test]
+fn g14_a_server_that_is_shared_tells_of_each_denial_in_the_call_of_it() {
+    let world = allowed();
     let mut client = client::start(&world, &[], false, json!({}));
     client.initialize();
     for round in ["first", "second"] {

@@ -13,25 +13,40 @@ use super::processes::MOST_TOLD;
 use crate::servers::ServerDenials;
 
 impl CallHands {
-    /// Calls a declared tool of a server. The work goes on in a task of its own until what the server changed is settled, also
-    /// when the call is cancelled meanwhile.
+    /// Calls a declared tool of a server. Where the server may change something, the work goes on in a task of its own until that is
+    /// settled, also when the call is cancelled meanwhile. Other work ends with the call, without a change of threads.
     pub(super) async fn use_server(&self, server: &str, call: ServerCall) -> Result<ServerReply, ToolError> {
         let is_it = |effect: &Effect| {
             matches!(effect, Effect::UseServer { server: declared, tool: Some(tool), definition: Some(definition) }
                 if declared == server && *tool == call.tool && *definition == call.approved_as)
         };
         self.need(is_it, "use that tool of another server")?;
+        let has_changes = self.services.servers.may_change_workspace(server);
         let (hands, server) = (self.clone(), server.to_owned());
-        let work = self.unfinished.tasks.spawn(async move {
+        let work = async move {
             let (servers, cancel) = (Arc::clone(&hands.services.servers), hands.services.cancel.clone());
             let person = Arc::clone(&hands.services.person);
             let called = servers.call(&server, &call, person, &cancel).await;
             let outcome = hands.tell_denials(called, &server, &servers.take_unstarted())?;
             hands.note(|tally| tally.enforced.0.extend(outcome.enforced.0));
             outcome.changes.iter().for_each(|changes| hands.count_changes(changes));
-            hands.tell_denials(outcome.result, &server, &outcome.denials)
-        });
-        work.await.unwrap_or_else(|_| Err(ToolError::internal("A call of another server was lost.")))
+            match outcome.result {
+                Ok(reply) => {
+                    let has_failed = reply.result.get("isError").and_then(Value::as_bool) == Some(true);
+                    let denials = hands.note_denials(has_failed, &server, &outcome.denials);
+                    Ok(ServerReply { denials, ..reply })
+                }
+                Err(error) => hands.tell_denials(Err(error), &server, &outcome.denials),
+            }
+        };
+        if !has_changes {
+            return work.await;
+        }
+        self.unfinished
+            .tasks
+            .spawn(work)
+            .await
+            .unwrap_or_else(|_| Err(ToolError::internal("A call of another server was lost.")))
     }
 
     /// Asks a server for its resources, for a call that declared that.
@@ -61,16 +76,25 @@ impl CallHands {
         self.tell_denials(outcome.result, server, &outcome.denials)
     }
 
-    /// Records what confinement kept from a server during the call, and tells it: a server that got a decoy, or no answer, may give a
-    /// result as if nothing had been.
+    /// What the work with a server came to; what confinement kept from it meanwhile is recorded, and part of an error.
     fn tell_denials<T>(
         &self,
         result: Result<T, ToolError>,
         server: &str,
         kept: &ServerDenials,
     ) -> Result<T, ToolError> {
+        let reasons = self.note_denials(result.is_err(), server, kept);
+        result.map_err(|error| match reasons.is_empty() {
+            true => error,
+            false => ToolError { message: format!("{} Its sandbox: {}", error.message, reasons.join(" ")), ..error },
+        })
+    }
+
+    /// Records what confinement kept from a server during the call, and gives it in words: a server that got a decoy, or no answer, may
+    /// give a result as if nothing had been.
+    fn note_denials(&self, has_failed: bool, server: &str, kept: &ServerDenials) -> Vec<String> {
         let of_hidden = |place: &WorkspacePath| self.services.hidden_paths.denial(place, &self.shown(place));
-        let denials = reported_denials(kept.network.clone(), &kept.opened, MOST_TOLD, result.is_err(), of_hidden);
+        let denials = reported_denials(kept.network.clone(), &kept.opened, MOST_TOLD, has_failed, of_hidden);
         // What a server may reach is for its configuration to say, so no call can ask for it.
         let told = |denial: &Denial| {
             let next = match &denial.rule {
@@ -85,11 +109,14 @@ impl CallHands {
             tally.denied.extend(denials.iter().take(MOST_TOLD).map(told));
             tally.denials.extend(denials.iter().cloned());
         });
-        let reasons: String = denials.iter().take(MOST_TOLD).map(|denial| format!(" {}", denial.reason)).collect();
-        result.map_err(|error| match reasons.is_empty() {
-            true => error,
-            false => ToolError { message: format!("{} Its sandbox:{reasons}", error.message), ..error },
-        })
+        denials.into_iter().take(MOST_TOLD).map(|denial| denial.reason).collect()
+    }
+
+    /// Records what confinement kept from a server whose call was given up. A later call of it has nothing to do with that.
+    pub(super) fn note_interrupted_server(&self) {
+        if let Some((server, kept)) = self.services.servers.take_interrupted() {
+            self.note_denials(true, &server, &kept);
+        }
     }
 
     /// What a server says of itself, for a call that declared to start it.

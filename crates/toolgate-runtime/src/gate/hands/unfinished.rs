@@ -64,6 +64,7 @@ impl CallHands {
     pub(in crate::gate) async fn stop(&self, mut error: ToolError) -> ToolError {
         self.services.cancel.cancel();
         let is_settled = tokio::time::timeout(SETTLE_TIMEOUT, self.unfinished.end()).await.is_ok();
+        self.note_interrupted_server();
         let mut facts = Map::new();
         for command in self.unfinished.commands() {
             facts.extend(self.count_stopped(command.as_ref()));
