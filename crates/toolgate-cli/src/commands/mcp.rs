@@ -142,11 +142,9 @@ impl KnownServer {
             return Ok(Exit::Ok);
         }
         outln!("{} {}", paint(BOLD, &self.name), paint(DIM, plain(&self.command())));
-        if self.config.url.is_none() {
-            outln!("workspace: {}", serde_json::to_value(self.config.workspace)?.as_str().unwrap_or_default());
+        for (what, words) in self.reach()? {
+            outln!("{:<10} {}", format!("{what}:"), plain(&words));
         }
-        let hosts = if self.config.hosts.is_empty() { "none".to_owned() } else { self.config.hosts.join(", ") };
-        outln!("hosts:     {hosts}");
         match &self.approved {
             None => outln!("{}", paint(YELLOW, format!("Nothing is approved yet: toolgate mcp approve {}", self.name))),
             Some(approved) => {
@@ -162,6 +160,34 @@ impl KnownServer {
             }
         }
         Ok(Exit::Ok)
+    }
+}
+
+impl KnownServer {
+    /// What the server may see and reach, as far as configuration says more than usual.
+    fn reach(&self) -> Result<Vec<(&'static str, String)>> {
+        let McpServerConfig { workspace, directory, roots, hosts, env, secrets, bearer, .. } = &self.config;
+        let mut reach = Vec::new();
+        if self.config.url.is_none() {
+            let place = match directory {
+                ServerDirectory::Home => "starts in its own home",
+                ServerDirectory::Workspace => "starts there",
+            };
+            let access = serde_json::to_value(workspace)?;
+            reach.push(("workspace", format!("{}, {place}", access.as_str().unwrap_or_default())));
+        }
+        reach.push(("hosts", if hosts.is_empty() { "none".to_owned() } else { hosts.join(", ") }));
+        if !roots.is_empty() {
+            reach.push(("reads", roots.join(", ")));
+        }
+        let known = env.keys().cloned();
+        let secret = secrets.iter().map(|(name, source)| format!("{name} from {source}"));
+        let variables: Vec<String> = known.chain(secret).collect();
+        if !variables.is_empty() {
+            reach.push(("variables", variables.join(", ")));
+        }
+        reach.extend(bearer.iter().map(|source| ("token", format!("from {source}"))));
+        Ok(reach)
     }
 }
 

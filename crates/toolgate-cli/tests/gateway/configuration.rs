@@ -41,6 +41,10 @@ fn a_package_that_is_fetched_can_be_reached_where_it_is() {
     let added =
         world.run(&["mcp", "add", "github", "--host", "api.github.com", "--", "npx", "-y", "server-github@1.0.0"]);
     assert!(added.out.contains("It may reach registry.npmjs.org, where its package is fetched from."), "{added:?}");
+    let described = world.run(&["mcp", "show", "github"]).out;
+    for line in ["workspace: read, starts in its own home", "hosts:     api.github.com, registry.npmjs.org"] {
+        assert!(described.contains(line), "{line}: {described}");
+    }
     let shown = world.run(&["--json", "mcp", "show", "github"]).json();
     assert_eq!(shown["config"]["hosts"], json!(["api.github.com", "registry.npmjs.org"]));
     world
@@ -77,6 +81,7 @@ fn what_other_clients_expand_is_expanded_and_secrets_among_arguments_are_left() 
     let servers = json!({ "mcpServers": {
         "files": { "command": "npx", "args": ["-y", "server-filesystem@1", "."] },
         "own": { "command": "node", "args": ["${workspaceFolder}/server.js", "${CACHE_OF_NOBODY:-small}"] },
+        "elsewhere": { "type": "http", "url": "https://mcp.example.com/${REGION_OF_NOBODY:-eu}" },
         "strange": { "command": "node", "args": ["${input:token}"] },
         "leaky": { "command": "node", "args": ["--token", token] },
     } });
@@ -95,6 +100,8 @@ fn what_other_clients_expand_is_expanded_and_secrets_among_arguments_are_left() 
         "{files}"
     );
     let own = world.run(&["--json", "mcp", "show", "own"]).json()["config"]["command"].clone();
+    let elsewhere = world.run(&["--json", "mcp", "show", "elsewhere"]).json()["config"]["url"].clone();
+    assert_eq!(elsewhere, "https://mcp.example.com/eu");
     let script = world.workspace().canonicalize().unwrap().join("server.js");
     assert_eq!(own, json!(["node", script, "small"]));
 }

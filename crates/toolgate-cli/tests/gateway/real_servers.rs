@@ -2,12 +2,15 @@
 //! and files that are written and restored.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::{Value, json};
 use toolgate_testkit::mcp::{McpClient, form_elicitation, tool_error_code};
-use toolgate_testkit::skip;
+use toolgate_testkit::{skip, wait_until};
 
+use crate::attacks::events;
 use crate::client;
+use crate::remote_server::SpeakerServer;
 use crate::servers::call;
 use crate::world::{PROGRAM, Said, World};
 
@@ -47,7 +50,11 @@ fn world(directory: &Path, servers: &[(&str, &str)]) -> World {
             }
             "browser" => browser(directory),
             "git" => python("mcp-server-git"),
-            "fetch" => python("mcp-server-fetch"),
+            // Its own check of addresses would take those of the gate for private ones.
+            "fetch" => {
+                let flags = ["--allow-private-ips", "--ignore-robots-txt"].map(str::to_owned).to_vec();
+                [python("mcp-server-fetch"), flags].concat()
+            }
             other => python(&format!("mcp-server-{other}")),
         };
         let roots = json!([directory, python_installation(directory)]);
@@ -196,10 +203,36 @@ fn a_real_server_that_is_cancelled_or_killed_is_started_again() {
     let mut client = connected(&world);
     let long =
         json!({ "name": "everything__trigger-long-running-operation", "arguments": { "duration": 60, "steps": 1 } });
-    let late = client.ask("tools/call", long);
+    let late = client.ask("tools/call", long.clone());
     assert_eq!(tool_error_code(&late), "timeout", "{late}");
-    assert_eq!(client.call("everything__echo", json!({ "message": "on" }))["isError"], Value::Null);
+    let echo = |client: &mut McpClient| client.call("everything__echo", json!({ "message": "on" }))["isError"].clone();
+    assert_eq!(echo(&mut client), Value::Null);
+    let is_recorded = |code: &str| events(&world).iter().any(|event| event["error"]["code"] == code);
+    let cancelled = client.begin("tools/call", long.clone());
+    assert_eq!(echo(&mut client), Value::Null, "it runs beside others");
+    client.cancel(cancelled);
+    wait_until("the call is cancelled", || is_recorded("cancelled"));
+    client.begin("tools/call", long);
+    assert_eq!(echo(&mut client), Value::Null);
+    assert_eq!(kill_processes(&world, "server-everything"), 1, "it is one process");
+    wait_until("the call ends with its server", || is_recorded("server_error"));
+    assert_eq!(echo(&mut client), Value::Null, "it is started again");
     client.end();
+    assert_eq!(kill_processes(&world, "server-everything"), 0, "nothing is left of it");
+}
+
+/// Kills the processes of a server of this world, and gives how many there were.
+fn kill_processes(world: &World, program: &str) -> usize {
+    let home = world.home().canonicalize().unwrap().display().to_string();
+    let has = |path: &Path, file: &str, text: &str| {
+        std::fs::read(path.join(file)).is_ok_and(|read| String::from_utf8_lossy(&read).contains(text))
+    };
+    let processes = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let own = processes.filter(|path| has(path, "cmdline", program) && has(path, "environ", &home));
+    let killed = own.filter_map(|path| path.file_name()?.to_str()?.parse::<u32>().ok());
+    killed
+        .filter(|id| Command::new("kill").args(["-9", &id.to_string()]).status().is_ok_and(|status| status.success()))
+        .count()
 }
 
 #[test]
@@ -225,4 +258,28 @@ fn real_servers_of_both_versions_keep_state_and_reach_only_their_hosts() {
     assert!(status.to_string().contains("hello.txt"), "{status}");
     let fetched = call(&world, "fetch__fetch", &json!({ "url": "https://example.com/" }));
     assert_ne!(fetched["ok"], true, "no host was given to it: {fetched}");
+    assert!(fetched["error"]["message"].as_str().unwrap().contains("example.com wasn't reached"), "{fetched}");
+}
+
+#[test]
+fn a_real_server_reaches_a_port_of_this_machine_that_is_listed_and_allowed() {
+    let Some(directory) = installed() else { return };
+    let (page, other) = (SpeakerServer::start(json!({})), SpeakerServer::start(json!({})));
+    let world = world(&directory, &[("fetch", &format!("hosts = ['localhost:{}']", page.port))]);
+    let fetch = |server: &SpeakerServer| {
+        let url = format!("http://localhost:{}/requests", server.port);
+        call(&world, "fetch__fetch", &json!({ "url": url }))
+    };
+    let refused = fetch(&page);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("only a rule that names it"), "{refused}");
+    let config = std::fs::read_to_string(world.user_config()).unwrap();
+    let rules = ["127.0.0.1", "localhost"].map(|host| format!("{{ decision = 'allow', host = '{host}' }}, "));
+    let allowed = config.replacen("rules = [", &format!("rules = [{}", rules.concat()), 1);
+    world.put(&world.user_config(), allowed);
+    let fetched = fetch(&page);
+    assert!(
+        fetched["payload"]["content"].as_str().unwrap_or_default().contains("\"path\": \"/requests\""),
+        "{fetched}"
+    );
+    assert_ne!(fetch(&other)["ok"], true, "another port of this machine");
 }

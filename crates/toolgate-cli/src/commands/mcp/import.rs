@@ -151,7 +151,7 @@ fn new_server(name: &str, entry: &Value, facts: &ImportFacts<'_>) -> Result<NewS
     let usable = |character: char| if character.is_ascii_alphanumeric() || character == '-' { character } else { '-' };
     let usable_name: String = name.chars().map(usable).take(32).collect();
     let Some(program) = entry.get("command").and_then(Value::as_str) else {
-        return remote_server(name, usable_name, entry);
+        return remote_server(name, usable_name, entry, facts);
     };
     let command: Vec<String> = [program.to_owned()].into_iter().chain(words(&entry["args"])).collect();
     let command = command.iter().map(|word| facts.expanded(name, word)).collect::<Result<Vec<_>, _>>()?;
@@ -180,7 +180,7 @@ fn new_server(name: &str, entry: &Value, facts: &ImportFacts<'_>) -> Result<NewS
 }
 
 /// A server elsewhere. Its headers aren't copied: a token in a file of settings is no secret.
-fn remote_server(name: &str, usable_name: String, entry: &Value) -> Result<NewServer, String> {
+fn remote_server(name: &str, usable_name: String, entry: &Value, facts: &ImportFacts<'_>) -> Result<NewServer, String> {
     let text = |field: &str| entry.get(field).and_then(Value::as_str);
     let Some(url) = text("url").or_else(|| text("serverUrl")) else {
         return Err(format!("`{name}` has neither a command nor an address."));
@@ -197,5 +197,5 @@ fn remote_server(name: &str, usable_name: String, entry: &Value) -> Result<NewSe
         (None, Some(_)) => Some(format!("env:{}_TOKEN", usable_name.to_uppercase().replace('-', "_"))),
         (None, None) => None,
     };
-    Ok(NewServer { name: usable_name, url: Some(url.to_owned()), bearer, ..NewServer::default() })
+    Ok(NewServer { name: usable_name, url: Some(facts.expanded(name, url)?), bearer, ..NewServer::default() })
 }

@@ -49,7 +49,7 @@ impl<'a> ImportFacts<'a> {
                 Reference::Variable(name, Some(usual)) if std::env::var_os(name).is_none() => text.push_str(usual),
                 Reference::Variable(..) => {
                     return Err(format!(
-                        "`{server}` has `${{{inside}}}` in its command line, which is known to that client alone. Add it with `toolgate mcp add`."
+                        "`{server}` has `${{{inside}}}` in its command or address, which is known to that client alone. Add it with `toolgate mcp add`."
                     ));
                 }
             }
