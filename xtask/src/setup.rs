@@ -92,7 +92,7 @@ const PYPI_MCP_SERVERS: &[&str] =
     &["mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19", "mcp-server-fetch==2026.10.24"];
 
 /// The proxy that calls through the gate are measured beside.
-const MCP_PROXY: &str = "fastmcp==4.1.4";
+const MCP_PROXY: &str = "fastmcp==4.1.2";
 /// Language servers and linters from npm that tests ask.
 const NPM_SERVERS: &[&str] = &[
     "pyright@1.1.414",
