@@ -34,6 +34,8 @@ macro_rules! files {
 const FILES: &[PageFile] = files![
     "style.css",
     "icon.svg",
+    "icon-180.png",
+    "icon-512.png",
     "manifest.webmanifest",
     "main.js",
     "core.js",
@@ -42,6 +44,7 @@ const FILES: &[PageFile] = files![
     "router.js",
     "keys.js",
     "format.js",
+    "icons.js",
     "parts.js",
     "windowed.js",
     "diff.js",
@@ -109,6 +112,7 @@ impl ServedFile {
             Some("js") => "text/javascript; charset=utf-8",
             Some("css") => "text/css; charset=utf-8",
             Some("svg") => "image/svg+xml",
+            Some("png") => "image/png",
             Some("webmanifest") => "application/manifest+json",
             _ => "text/html; charset=utf-8",
         };

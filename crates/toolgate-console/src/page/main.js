@@ -2,6 +2,7 @@
 import { html, render, useEffect, useRef, useState, effect } from "./core.js";
 import { loadSession, remove, signedIn, signInFromAddress } from "./api.js";
 import { connect, connection, disconnect, loadQueue, running, waiting } from "./live.js";
+import { Icon, Mark } from "./icons.js";
 import { note, noteError, notes } from "./parts.js";
 import { go, route, to } from "./router.js";
 import { tables, useKeys } from "./keys.js";
@@ -20,20 +21,37 @@ import { DoctorView } from "./view_doctor.js";
 import { SearchView } from "./view_search.js";
 import { SignIn } from "./view_signin.js";
 
-const VIEWS = [
-  { name: "now", title: "Now", key: "n", view: NowView },
-  { name: "approvals", title: "Waiting", key: "a", view: ApprovalsView },
-  { name: "runs", title: "Runs", key: "r", view: RunsView },
-  { name: "changes", title: "Changes", key: "c", view: ChangesView },
-  { name: "quarantine", title: "Quarantine", key: "q", view: QuarantineView },
-  { name: "processes", title: "Processes", key: "x", view: ProcessesView },
-  { name: "policy", title: "Policy", key: "p", view: PolicyView },
-  { name: "grants", title: "Grants", key: "g", view: GrantsView },
-  { name: "tools", title: "Tools", key: "t", view: ToolsView },
-  { name: "inbox", title: "Inbox", key: "i", view: InboxView },
-  { name: "doctor", title: "Doctor", key: "d", view: DoctorView },
-  { name: "search", title: "Search", key: "s", view: SearchView },
+const GROUPS = [
+  {
+    title: "Work",
+    views: [
+      { name: "now", title: "Now", key: "n", view: NowView },
+      { name: "approvals", title: "Waiting", key: "a", view: ApprovalsView },
+      { name: "runs", title: "Runs", key: "r", view: RunsView },
+      { name: "inbox", title: "Inbox", key: "i", view: InboxView },
+    ],
+  },
+  {
+    title: "Workspace",
+    views: [
+      { name: "changes", title: "Changes", key: "c", view: ChangesView },
+      { name: "quarantine", title: "Quarantine", key: "q", view: QuarantineView },
+      { name: "processes", title: "Processes", key: "x", view: ProcessesView },
+    ],
+  },
+  {
+    title: "Rules",
+    views: [
+      { name: "policy", title: "Policy", key: "p", view: PolicyView },
+      { name: "grants", title: "Grants", key: "g", view: GrantsView },
+      { name: "tools", title: "Tools", key: "t", view: ToolsView },
+      { name: "doctor", title: "Doctor", key: "d", view: DoctorView },
+    ],
+  },
 ];
+
+// Search is at the top of the page, where every view has it.
+const VIEWS = [...GROUPS.flatMap((group) => group.views), { name: "search", title: "Search", key: "s", view: SearchView }];
 
 const THEMES = ["system", "dark", "light"];
 
@@ -92,10 +110,9 @@ function Help({ close }) {
     return () => dialog.close();
   }, []);
   return html`<dialog id="help" ref=${sheet} aria-labelledby="help-title" onClose=${close} onClick=${(event) => event.target.id === "help" && close()}>
-    <h2 id="help-title" tabindex="-1">Keys</h2>
-    ${tables.value.map((table) => html`<section key=${table.title}><h3>${table.title}</h3><dl class="keys">${table.keys.map((entry) => html`<div key=${entry.key}><dt><kbd>${entry.key === " " ? "space" : entry.key}</kbd></dt><dd>${entry.does}</dd></div>`)}</dl></section>`)}
+    <header class="call-head"><h2 id="help-title" tabindex="-1">Keys</h2><button type="button" class="bare" aria-label="Close" onClick=${close}><${Icon} name="close" /></button></header>
+    ${tables.value.map((table) => html`<section key=${table.title}><h3>${table.title}</h3><dl class="keys">${table.keys.filter((entry) => entry.does).map((entry) => html`<div key=${entry.key}><dt>${(entry.shown ?? entry.key).split(" ").map((key) => html`<kbd>${key}</kbd> `)}</dt><dd>${entry.does}</dd></div>`)}</dl></section>`)}
     <section><h3>Lists</h3><dl class="keys"><div><dt><kbd>j</kbd> <kbd>k</kbd></dt><dd>down, up</dd></div><div><dt><kbd>Enter</kbd></dt><dd>open</dd></div><div><dt><kbd>←</kbd> <kbd>→</kbd></dt><dd>close, open a branch</dd></div></dl></section>
-    <p><button type="button" onClick=${close}>Close</button></p>
   </dialog>`;
 }
 
@@ -107,9 +124,17 @@ function Connection() {
 function Navigation({ current, isOpen, close }) {
   const waits = waiting.value.length;
   const counts = { approvals: waits, now: Object.values(running.value).filter((call) => !call.waiting).length };
-  return html`<nav class=${isOpen ? "open" : ""} aria-label="Views"><ul>
-    ${VIEWS.map(({ name, title }) => html`<li key=${name}><a href=${to([name])} aria-current=${current === name ? "page" : undefined} onClick=${close}>${title}${counts[name] > 0 && html` <span class="count ${name === "approvals" ? "hot" : ""}">${counts[name]}</span>`}</a></li>`)}
-  </ul></nav>`;
+  return html`<nav class=${isOpen ? "open" : ""} aria-label="Views">
+    ${GROUPS.map((group, index) => html`${index > 0 && html`<h2 id=${`group-${index}`}>${group.title}</h2>`}<ul key=${group.title} aria-labelledby=${index > 0 ? `group-${index}` : undefined}>
+      ${group.views.map(({ name, title }) => html`<li key=${name}><a href=${to([name])} aria-current=${current === name ? "page" : undefined} onClick=${close}><${Icon} name=${name} />${title}${counts[name] > 0 && html` <span class="count ${name === "approvals" ? "hot" : ""}">${counts[name]}</span>`}</a></li>`)}
+    </ul>`)}
+  </nav>`;
+}
+
+/** The workspace's own name, behind the directories that it is in. */
+function WorkspaceName({ path }) {
+  const cut = path.lastIndexOf("/") + 1;
+  return html`<span class="workspace" title=${path}><span class="parents">${path.slice(0, cut)}</span><strong>${path.slice(cut) || path}</strong></span>`;
 }
 
 function Shell() {
@@ -143,14 +168,15 @@ function Shell() {
   const View = found?.view ?? NowView;
   return html`<a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>To the content</a>
     <header class="top">
-      <button type="button" class="menu small" aria-expanded=${isMenu ? "true" : "false"} aria-label="Menu" onClick=${() => setMenu(!isMenu)}>☰</button>
-      <a class="brand" href=${to(["now"])}>Toolgate</a>
-      <span class="workspace" title=${session.workspace}>${session.workspace}</span>
-      <span class="badge preset">${session.preset}</span>
+      <button type="button" class="menu bare" aria-expanded=${isMenu ? "true" : "false"} aria-label="Menu" onClick=${() => setMenu(!isMenu)}><${Icon} name="menu" /></button>
+      <a class="brand" href=${to(["now"])}><${Mark} />Toolgate</a>
+      <${WorkspaceName} path=${session.workspace} />
+      <span class="badge preset" title="The preset of its policy">${session.preset}</span>
       <span class="grow"></span>
+      <a class="find" href=${to(["search"])} aria-label="Search" aria-current=${current === "search" ? "page" : undefined}><${Icon} name="search" /><span aria-hidden="true">Search</span><kbd aria-hidden="true">/</kbd></a>
       <${Connection} />
       <details class="who"><summary>${session.owner}</summary><div class="who-menu">
-        <p class="muted">Version ${session.version}${session.expires && html`<br />Signed in until ${new Date(session.expires).toLocaleTimeString()}`}</p>
+        <p class="meta">Version ${session.version}${session.expires && html`<br />Signed in until ${new Date(session.expires).toLocaleTimeString()}`}</p>
         <button type="button" onClick=${nextTheme}>Theme: ${theme}</button>
         <button type="button" onClick=${toggleNotices}>Notices: ${hasNotices ? "on" : "off"}</button>
         <button type="button" onClick=${() => setHelp(true)}>Keys <kbd>?</kbd></button>

@@ -1,5 +1,6 @@
 // Small parts that every view is made of. Text is always a text node.
 import { html, signal, useEffect, useRef, useState, useCallback } from "./core.js";
+import { Icon } from "./icons.js";
 import { generation } from "./live.js";
 import { ago, time } from "./format.js";
 import { to } from "./router.js";
@@ -75,7 +76,8 @@ export const Ago = ({ at, now }) => (at ? html`<time datetime=${at} title=${new 
 /** Words in which code is between backticks. */
 export const Words = ({ text }) => String(text ?? "").split("`").map((part, index, parts) => (index % 2 && index < parts.length - 1 ? html`<code key=${index}>${part}</code>` : index % 2 ? `\`${part}` : part));
 
-export const Empty = ({ children }) => html`<p class="empty">${children}</p>`;
+/** What is said where a list has nothing: in the middle with its icon where the view has nothing else. */
+export const Empty = ({ icon = undefined, children }) => html`<div class=${icon ? "empty wide" : "empty"}>${icon && html`<${Icon} name=${icon} />`}<div>${children}</div></div>`;
 
 export function Failure({ error, again }) {
   if (!error) return null;
@@ -142,7 +144,7 @@ export function Confirmed({ label, question, act, kind = "" }) {
 }
 
 /** Text of a command's output, that stays at its end while it grows unless somebody scrolled up. */
-export function Output({ text, label = "Output", isFollowed = true }) {
+export function Output({ text, label = "Output", isFollowed = true, kind = "" }) {
   const box = useRef(null);
   const follows = useRef(isFollowed);
   useEffect(() => {
@@ -152,5 +154,5 @@ export function Output({ text, label = "Output", isFollowed = true }) {
     const it = box.current;
     follows.current = isFollowed && it.scrollTop + it.clientHeight >= it.scrollHeight - 24;
   };
-  return html`<pre class="output" ref=${box} onScroll=${scrolled} tabindex="0" role="region" aria-label=${label}>${text}</pre>`;
+  return html`<pre class="output ${kind}" ref=${box} onScroll=${scrolled} tabindex="0" role="region" aria-label=${label}>${text}</pre>`;
 }

@@ -110,8 +110,8 @@ export function ApprovalCard({ ask, isCurrent, onFocus }) {
   }, [isDenying]);
   return html`<article class="card approval ${isCurrent ? "current" : ""}" ref=${card} data-ask=${ask.id} aria-labelledby=${`ask-${ask.id}`} onFocusIn=${onFocus} onMouseEnter=${onFocus}>
     <header>
-      <h2 id=${`ask-${ask.id}`}><span class="tool">${request.tool}</span> <${Risk} risk=${request.risk} /> <${DiffCounts} diff=${ask.diff} /></h2>
-      <span class="muted"><${CallLink} run=${ask.run} call=${request.tool_call_id}>call<//> in <${RunLink} run=${ask.run}>${ask.session}<//> · <${Ago} at=${ask.asked} now=${now} />${ask.expires && html` · until ${new Date(ask.expires).toLocaleTimeString()}`}</span>
+      <h2 id=${`ask-${ask.id}`}><span class="tool">${request.tool}</span>${typeof request.args?.path === "string" && html`<span class="call-text">${request.args.path}</span>`}<${DiffCounts} diff=${ask.diff} /><${Risk} risk=${request.risk} /></h2>
+      <span class="meta"><${CallLink} run=${ask.run} call=${request.tool_call_id}>call<//> in <${RunLink} run=${ask.run}>${ask.session}<//> · <${Ago} at=${ask.asked} now=${now} />${ask.expires && html` · until ${new Date(ask.expires).toLocaleTimeString()}`}</span>
     </header>
     <p class="reason"><${Words} text=${request.reason} /></p>
     ${request.justification && html`<p class="said"><span class="muted">It says:</span> ${request.justification}</p>`}
@@ -126,7 +126,7 @@ export function ApprovalCard({ ask, isCurrent, onFocus }) {
         </div>`,
       )}
     </div>
-    ${!isDenying && html`<div class="answers"><button type="button" class="deny" disabled=${isBusy} onClick=${() => setDenying(true)}>Deny… <kbd>d</kbd></button></div>`}
+    ${!isDenying && html`<div class="answers below"><div class="scope"><button type="button" class="deny" disabled=${isBusy} onClick=${() => setDenying(true)}>Deny… <kbd>d</kbd></button><span class="meta">with a reason, if you like: the model reads it</span></div></div>`}
     ${isDenying &&
     html`<form class="deny-form" onSubmit=${(event) => {
       event.preventDefault();
@@ -162,10 +162,10 @@ export function QuestionCard({ ask }) {
     loadQueue();
   };
   return html`<article class="card question" data-ask=${ask.id} aria-labelledby=${`ask-${ask.id}`}>
-    <header><h2 id=${`ask-${ask.id}`}>Question</h2><span class="muted"><${CallLink} run=${ask.run} call=${question.tool_call_id}>call<//> in <${RunLink} run=${ask.run}>${ask.session}<//></span></header>
+    <header><h2 id=${`ask-${ask.id}`}>Question</h2><span class="meta"><${CallLink} run=${ask.run} call=${question.tool_call_id}>call<//> in <${RunLink} run=${ask.run}>${ask.session}<//></span></header>
     <p class="asked">${question.question}</p>
     ${question.choices?.length > 0 &&
-    html`<ul class="choices">${question.choices.map((choice, index) => html`<li key=${index}><button type="button" disabled=${isBusy} onClick=${() => send(String(index + 1))}>${choice.label}</button> ${choice.description && html`<span class="muted">${choice.description}</span>`}</li>`)}</ul>`}
+    html`<ul class="choices">${question.choices.map((choice, index) => html`<li key=${index}><button type="button" disabled=${isBusy} onClick=${() => send(String(index + 1))}>${choice.label}</button> <span class="muted">${choice.description}</span></li>`)}</ul>`}
     ${(question.free_text || !question.choices?.length) &&
     html`<form onSubmit=${(event) => {
       event.preventDefault();
@@ -202,7 +202,7 @@ export function WaitingCards() {
   useKeys("Approvals", [
     { key: "n", does: "next request", run: () => move(1) },
     { key: "p", does: "previous request", run: () => move(-1) },
-    ...[1, 2, 3, 4].map((number) => ({ key: String(number), does: `approve, with choice ${number} of what it offers`, run: (event) => !event.repeat && approve(number) })),
+    ...[1, 2, 3, 4].map((number) => ({ key: String(number), shown: "1 … 4", does: number === 1 && "approve, as the button with that number says", run: (event) => !event.repeat && approve(number) })),
     { key: "d", does: "deny, with a reason", run: () => answer({ kind: "deny" }) },
   ]);
   return html`<div class="cards" aria-live="polite">
@@ -222,7 +222,7 @@ function Answers() {
 export function ApprovalsView() {
   const count = waiting.value.length;
   return html`<${Heading} title="Waiting for you" note=${count ? `${count}` : ""} />
-    ${count === 0 && html`<${Empty}>Nothing waits for you. New requests appear here by themselves.<//>`}
+    ${count === 0 && html`<${Empty} icon="approvals">Nothing waits for you. New requests appear here by themselves.<//>`}
     <${WaitingCards} />
     <${Answers} />`;
 }

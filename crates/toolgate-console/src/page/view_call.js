@@ -4,6 +4,7 @@ import { get, post, segment, withQuery } from "./api.js";
 import { answered, approvals, listen, running } from "./live.js";
 import { Confirmed, Decision, Failure, Json, Loading, note, Output, Risk, RunLink, Status, useLoaded, When, Words } from "./parts.js";
 import { bytes, duration, scopeWords, shortId } from "./format.js";
+import { Icon } from "./icons.js";
 import { Changes } from "./diff.js";
 import { Why } from "./why.js";
 import { ApprovalCard } from "./view_approvals.js";
@@ -80,14 +81,14 @@ export function CallDetail({ run, call, close }) {
   const { reply } = detail;
   return html`<div class="call">
     <header class="call-head">
-      <h2 tabindex="-1"><${Status} is=${statusOf(detail)} /> <span class="tool">${detail.tool}</span> <${Decision} verdict=${detail.verdict} /> <${Risk} risk=${detail.risk} /></h2>
-      <button type="button" class="small" onClick=${close} aria-label="Close">✕</button>
+      <h2 tabindex="-1"><${Status} is=${statusOf(detail)} /><span class="tool">${detail.tool}</span><${Decision} verdict=${detail.verdict} /><${Risk} risk=${detail.risk} /></h2>
+      <button type="button" class="bare" onClick=${close} aria-label="Close"><${Icon} name="close" /></button>
     </header>
-    <p class="muted"><${When} at=${detail.started} />${reply && ` · ${duration(reply.duration_ms)}`}${detail.turn !== undefined && detail.turn !== null ? ` · turn ${detail.turn}` : ""} · <${RunLink} run=${run}>${shortId(run)}<//> · <code>${shortId(call)}</code></p>
+    <p class="meta"><${When} at=${detail.started} />${reply && ` · ${duration(reply.duration_ms)}`}${detail.turn !== undefined && detail.turn !== null ? ` · turn ${detail.turn}` : ""} · <${RunLink} run=${run}>${shortId(run)}<//> · <code>${shortId(call)}</code></p>
     ${ask && html`<${ApprovalCard} ask=${ask} isCurrent onFocus=${() => {}} />`}
     ${end?.by && html`<p class="answer-line">${(end.answer ?? end.kind).replace("approval_", "").replaceAll("_", " ")} by <strong>${end.by}</strong> ${end.scope && html`<span class="badge">${scopeWords[end.scope]}</span>`} ${(end.reason ?? end.text) && html`<span>“${end.reason ?? end.text}”</span>`}</p>`}
     ${detail.justification && html`<p class="said"><span class="muted">It says:</span> ${detail.justification}</p>`}
-    ${reply?.error && html`<div class="failure"><strong>${reply.error.code}</strong> <${Words} text=${reply.error.message} /> ${reply.error.hint && html`<span class="muted"><${Words} text=${reply.error.hint} /></span>`}</div>`}
+    ${reply?.error && html`<div class="failure"><strong>${reply.error.code}</strong> <${Words} text=${reply.error.message} /> ${reply.error.hint && html`<span><${Words} text=${reply.error.hint} /></span>`}</div>`}
     ${detail.changes.length > 0 && html`<section><h3>Changes <${Confirmed} label="Undo this call" question="Undo what this call changed?" act=${undo} kind="danger" /></h3><${Changes} changes=${detail.changes} /></section>`}
     ${detail.quarantined?.length > 0 && html`<section><h3>Quarantined</h3><ul class="plain">${detail.quarantined.map((it) => html`<li key=${it.path}><span class="path">${it.path}</span> <span class="muted">${it.reason}</span></li>`)}</ul><p><a href=${to(["quarantine"])}>Look at it</a></p></section>`}
     ${live && html`<section><h3>Output as it comes ${!reply && html`<${Confirmed} label="Cancel" question="Cancel the call?" act=${cancel} kind="danger" />`}</h3><${Output} text=${live.output} /></section>`}

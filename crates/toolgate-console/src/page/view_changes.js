@@ -28,12 +28,12 @@ export function ChangesView() {
     <//>
     <${Failure} error=${loaded.error} again=${loaded.again} />
     ${!loaded.value && !loaded.error && html`<${Loading} />`}
-    ${loaded.value && list.length === 0 && html`<${Empty}>${chosen ? html`This run changed no files. <${RunLink} run=${chosen}>Open it<//>` : "Nothing was changed yet."}<//>`}
+    ${loaded.value && list.length === 0 && html`<${Empty} icon="changes">${chosen ? html`This run changed no files. <${RunLink} run=${chosen}>Open it<//>` : "Nothing was changed yet."}<//>`}
     ${turns.length > 1 && html`<p class="turn-undo">${turns.map((entry) => html`<${Confirmed} key=${`${entry.agent}/${entry.turn}`} label=${`Undo turn ${entry.turn}`} question=${`Undo turn ${entry.turn}?`} act=${undo({ run: chosen, turn: entry.turn, ...(entry.agent ? { agent: entry.agent } : {}) }, "The turn is")} />`)}</p>`}
     ${list.map(
       (entry, index) => html`<article class="card change" key=${`${entry.call}${index}`}>
         <header>
-          <h2><${CallLink} run=${entry.run} call=${entry.call}><span class="tool">${entry.tool ?? shortId(entry.call)}</span><//> <span class="call-text">${entry.text}</span> <span class="muted facts">${counted(entry.count, "path")} · <${When} at=${entry.time} />${entry.turn ? ` · turn ${entry.turn}` : ""}</span></h2>
+          <h2><${CallLink} run=${entry.run} call=${entry.call}><span class="tool">${entry.tool ?? shortId(entry.call)}</span><//><span class="call-text">${entry.text}</span><span class="meta facts">${counted(entry.count, "path")} · <${When} at=${entry.time} />${entry.turn ? ` · turn ${entry.turn}` : ""}</span></h2>
           <${Confirmed} label="Undo" question="Undo this call?" act=${undo({ call: entry.call }, "The call is")} kind="danger" />
         </header>
         <${Changes} changes=${entry.changes} open=${index < 3} />

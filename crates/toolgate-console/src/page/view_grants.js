@@ -16,9 +16,9 @@ export function GrantsView() {
   return html`<${Heading} title="Grants" note="Approvals that reach beyond one call" />
     <${Failure} error=${loaded.error} again=${loaded.again} />
     ${!loaded.value && !loaded.error && html`<${Loading} />`}
-    ${loaded.value && list.length === 0 && html`<${Empty}>Nothing is granted beyond single calls.<//>`}
+    ${loaded.value && list.length === 0 && html`<${Empty} icon="grants">Nothing is granted beyond single calls.<//>`}
     ${list.map((grant) => html`<article class="card grant" key=${grant.id}>
-      <header><h2><span class="badge">${scopeWords[grant.scope]}</span> <span class="call-text"><${Words} text=${grant.what} /></span></h2><${Confirmed} label="Revoke" question="Revoke it?" act=${revoke(grant)} kind="danger" /></header>
-      <p class="muted"><${Words} text=${grant.reach} /> · by <strong>${grant.by}</strong> <${When} at=${grant.since} />${grant.until && html` · until <${When} at=${grant.until} />`} · <${RunLink} run=${grant.run}>${shortId(grant.run)}<//></p>
+      <header><h2><span class="badge ask">${scopeWords[grant.scope]}</span><span><${Words} text=${grant.what} /></span></h2><${Confirmed} label="Revoke" question="Revoke it?" act=${revoke(grant)} kind="danger" /></header>
+      <p class="meta"><${Words} text=${grant.reach} /> · by <strong>${grant.by}</strong> <${When} at=${grant.since} />${grant.until && html` · until <${When} at=${grant.until} />`} · <${RunLink} run=${grant.run}>${shortId(grant.run)}<//></p>
     </article>`)}`;
 }

@@ -21,12 +21,12 @@ export function InboxView() {
     }
   };
   const list = loaded.value?.tasks ?? [];
-  return html`<${Heading} title="Inbox" note="Tasks for workers: toolgate work" />
-    <form class="form" onSubmit=${add}><label for="task">A new task</label><textarea id="task" rows="3" value=${task} onInput=${(event) => setTask(event.target.value)}></textarea><p><button type="submit" class="primary" disabled=${!task.trim()}>Add</button></p></form>
+  return html`<${Heading} title="Inbox" note=${html`Tasks for workers; <code>toolgate work</code> starts one`} />
+    <form class="form" onSubmit=${add}><label for="task">A new task</label><textarea id="task" rows="3" value=${task} onInput=${(event) => setTask(event.target.value)}></textarea><button type="submit" class="primary" disabled=${!task.trim()}>Add</button></form>
     <${Failure} error=${loaded.error} again=${loaded.again} />
     ${!loaded.value && !loaded.error && html`<${Loading} />`}
-    ${loaded.value && list.length === 0 && html`<${Empty}>No task yet.<//>`}
+    ${loaded.value && list.length === 0 && html`<${Empty} icon="inbox">No task yet.<//>`}
     ${list.map((it) => html`<article class="card" key=${it.id}><header><h2>${it.task}</h2><span class="badge state-${it.state}">${String(it.state).replaceAll("_", " ")}</span></header>
-      <p class="muted"><${Ago} at=${it.created} now=${now} />${it.outcome ? ` · ${it.outcome.replaceAll("_", " ")}` : ""}${it.runs.map((run) => html` · <${RunLink} key=${run} run=${run}>${shortId(run)}<//>`)}</p>
+      <p class="meta"><${Ago} at=${it.created} now=${now} />${it.outcome ? ` · ${it.outcome.replaceAll("_", " ")}` : ""}${it.runs.map((run) => html` · <${RunLink} key=${run} run=${run}>${shortId(run)}<//>`)}</p>
       ${it.answer && html`<p class="pre">${it.answer}</p>`}</article>`)}`;
 }

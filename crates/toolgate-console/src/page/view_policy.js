@@ -8,6 +8,9 @@ import { route, setQuery } from "./router.js";
 
 const LAYERS = ["managed", "user", "workspace", "flags", "builtin"];
 
+/** A rule without the word that its badge says already. */
+const withoutDecision = ({ rule, decision }) => (rule.startsWith(`${decision} `) ? rule.slice(decision.length + 1) : rule);
+
 function Rules({ policy }) {
   const [text, setText] = useState("");
   const wanted = text.toLowerCase();
@@ -17,9 +20,9 @@ function Rules({ policy }) {
       const own = rules.filter((rule) => rule.layer === layer);
       if (!own.length) return null;
       return html`<section key=${layer}><h2 class="section">${layer} <span class="count">${own.length}</span></h2>
-        <ul class="rules">${own.map((rule, index) => html`<li key=${index}><${Decision} decision=${rule.decision} /> <code>${rule.rule}</code> <span class="muted"><${Words} text=${rule.reason} /></span> <span class="layer">${rule.source}</span></li>`)}</ul></section>`;
+        <ul class="rules">${own.map((rule, index) => html`<li key=${index}><span class="rule-badge"><${Decision} decision=${rule.decision} /></span> <span class="what"><code>${withoutDecision(rule)}</code> <span class="meta"><${Words} text=${rule.reason} /></span></span> <span class="layer">${rule.source}</span></li>`)}</ul></section>`;
     })}
-    ${rules.length === 0 && html`<${Empty}>No rule contains that.<//>`}`;
+    ${rules.length === 0 && html`<${Empty} icon="policy">No rule contains that.<//>`}`;
 }
 
 function Try() {
@@ -86,7 +89,7 @@ function Replay({ policy }) {
     <${Failure} error=${error} />
     ${result && html`<section aria-live="polite"><p><strong>${counted(result.differing, "call")}</strong> of ${counted(result.judged, "call")} in ${counted(result.runs, "run")} would be decided otherwise.${result.unjudged > 0 ? ` ${counted(result.unjudged, "call")} can't be judged any more.` : ""}</p>
       ${result.warnings.map((warning, index) => html`<p key=${index} class="warn">${warning}</p>`)}
-      <ul class="rules differences">${result.differences.map((it, index) => html`<li key=${index}><${Decision} verdict=${it.was} /> → <${Decision} verdict=${it.now} /> <${CallLink} run=${it.run} call=${it.call}><span class="tool">${it.tool}</span><//> <span class="call-text">${it.what}</span> <span class="muted"><${When} at=${it.time} /> · <${Words} text=${it.reason} /></span></li>`)}</ul></section>`}`;
+      <ul class="rules differences">${result.differences.map((it, index) => html`<li key=${index}><span class="verdicts"><${Decision} verdict=${it.was} /> → <${Decision} verdict=${it.now} /></span> <span class="what"><${CallLink} run=${it.run} call=${it.call}><span class="tool">${it.tool}</span><//> <span class="call-text">${it.what}</span> <span class="meta"><${Words} text=${it.reason} /></span></span> <span class="layer"><${When} at=${it.time} /></span></li>`)}</ul></section>`}`;
 }
 
 export function PolicyView() {

@@ -114,7 +114,7 @@ function ProcessDetail({ id }) {
   return html`<section class="process" aria-label="Process">
     <header class="call-head"><h2><code>${process.command}</code></h2>
       <span><${Confirmed} label="Interrupt" question="Send Ctrl-C?" act=${end(true)} /> <${Confirmed} label="Kill" question="Kill it?" act=${end(false)} kind="danger" /></span></header>
-    <p class="muted">${process.session} · in ${process.workdir} · since <${When} at=${process.started} /> · <code>${shortId(process.id)}</code></p>
+    <p class="meta">${process.session} · in ${process.workdir === "." ? "the workspace" : process.workdir} · since <${When} at=${process.started} /> · <code>${shortId(process.id)}</code></p>
     ${process.terminal ? html`<${Terminal} process=${process} again=${loaded.again} />` : html`<${Output} text=${process.output ?? ""} label="Output of the process" /><${Terminal} process=${{ ...process, screen: null, output: "Type here to write to its input." }} again=${loaded.again} />`}
   </section>`;
 }
@@ -126,9 +126,9 @@ export function ProcessesView() {
   const list = loaded.value?.processes ?? [];
   return html`<${Heading} title="Processes" />
     <${Failure} error=${loaded.error} again=${loaded.again} />
-    ${loaded.value && list.length === 0 && html`<${Empty}>No process runs in this workspace.<//>`}
+    ${loaded.value && list.length === 0 && html`<${Empty} icon="processes">No process runs in this workspace.<//>`}
     <div class="table">${list.map((it) => html`<button type="button" key=${it.id} class="list-row ${it.id === chosen ? "selected" : ""}" onClick=${() => go(["processes", it.id])}>
-      <code class="grow">${it.command}</code><span class="muted">${it.session} · <${When} at=${it.started} />${it.terminal ? " · terminal" : ""}${it.elsewhere ? " · in another program" : ""}</span>
+      <code class="grow">${it.command}</code><span class="meta">${it.session} · <${When} at=${it.started} />${it.terminal ? " · terminal" : ""}${it.elsewhere ? " · in another program" : ""}</span>
     </button>`)}</div>
     ${chosen && html`<${ProcessDetail} key=${chosen} id=${chosen} />`}`;
 }

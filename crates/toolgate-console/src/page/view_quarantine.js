@@ -17,14 +17,14 @@ export function QuarantineView() {
   return html`<${Heading} title="Quarantine" note="Changes of commands that were not written to the workspace" />
     <${Failure} error=${loaded.error} again=${loaded.again} />
     ${!loaded.value && !loaded.error && html`<${Loading} />`}
-    ${loaded.value && list.length === 0 && html`<${Empty}>Nothing is quarantined.<//>`}
+    ${loaded.value && list.length === 0 && html`<${Empty} icon="quarantine">Nothing is quarantined.<//>`}
     ${list.map(
       (it) => html`<article class="card quarantined" key=${`${it.call} ${it.path}`}>
-        <header><h2><span class="path">${it.path}</span> <a class="facts" href=${to(["search"], { q: it.call })}>by ${shortId(it.call)}</a></h2>
-          <span><${Confirmed} label="Release" question="Write it to the workspace?" act=${release(it, false)} /> <${Confirmed} label="Replace" question="Replace the file that is there?" act=${release(it, true)} kind="danger" /></span>
+        <header><h2><span class="path">${it.path}</span><a class="facts" href=${to(["search"], { q: it.call })}>by ${shortId(it.call)}</a></h2>
+          <span class="toolbar"><${Confirmed} label="Release" question="Write it to the workspace?" act=${release(it, false)} /> <${Confirmed} label="Replace" question="Replace the file that is there?" act=${release(it, true)} kind="danger" /></span>
         </header>
         <p class="reason"><${Words} text=${it.reason} /></p>
-        ${it.content === null ? html`<p class="muted">${it.mode === null ? "The command removed it." : "There is no content to show."}</p>` : html`<${Output} text=${it.content} label=${`Content of ${it.path}`} />`}
+        ${it.content === null ? html`<p class="muted">${it.mode === null ? "The command removed it." : "There is no content to show."}</p>` : html`<${Output} text=${it.content} label=${`Content of ${it.path}`} isFollowed=${false} kind="file-text" />`}
       </article>`,
     )}`;
 }

@@ -98,7 +98,7 @@ export function RunView({ run }) {
     note(reply.ok ? "The run's changes are undone." : reply.error.message, reply.ok ? "info" : "error");
   };
   const counts = facts?.counts;
-  return html`<${Heading} title=${summary?.task ?? `Run of ${summary?.session ?? "…"}`} note=${shortId(run)}>
+  return html`<${Heading} title=${summary?.task ?? `Run of ${summary?.session ?? "…"}`} note=${html`<code>${shortId(run)}</code>${counts ? ` · ${counted(counts.calls, "call")}` : ""}<${Spent} facts=${facts} />${facts?.ended === false ? (facts.at_work ? " · at work" : " · cut off: its program died") : ""}`}>
       ${counts?.changed > 0 && html`<a class="button small" href=${to(["changes"], { run })}>Changes</a>`}
       ${counts?.changed > 0 && html`<${Confirmed} label="Undo the run" question="Undo every change of this run?" act=${undo} kind="danger" />`}
     <//>
@@ -111,7 +111,6 @@ export function RunView({ run }) {
         ${FILTERS.map((name) => html`<button type="button" key=${name} class="chip" aria-pressed=${filter === name ? "true" : "false"} disabled=${!counts?.[name] && filter !== name} onClick=${() => setQuery({ filter: filter === name ? "" : name })}>${name} <span class="count">${grouped(counts?.[name] ?? 0)}</span></button>`)}
       </div>
       <input type="search" class="filter" placeholder="Search in this run" aria-label="Search in this run" value=${text} onInput=${(event) => setText(event.target.value)} />
-      <span class="muted">${counts ? counted(counts.calls, "call") : ""}<${Spent} facts=${facts} />${facts?.ended === false ? (facts.at_work ? " · at work" : " · cut off: its program died") : ""}</span>
     </div>
     <${Failure} error=${head.error} />
     ${isFlat && facts?.from && html`<p class="axis" aria-hidden="true"><span>${time(facts.from)}</span><span>${duration(new Date(facts.to).getTime() - new Date(facts.from).getTime())} in all</span><span>${time(facts.to)}</span></p>`}
@@ -129,6 +128,6 @@ export function RunView({ run }) {
         onLoaded=${setFacts}
         row=${(row) => html`<${Row} row=${row} span=${facts ?? {}} closed=${closed} toggle=${toggle} />`}
       />
-      ${call && html`<aside class="detail" aria-label="Call"><${CallDetail} run=${run} call=${call} close=${() => go(["run", run], { filter, q: query.q, mode })} /></aside>`}
+      ${call && html`<aside class="detail" key=${call} aria-label="Call"><${CallDetail} run=${run} call=${call} close=${() => go(["run", run], { filter, q: query.q, mode })} /></aside>`}
     </div>`;
 }

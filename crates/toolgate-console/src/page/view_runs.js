@@ -3,7 +3,7 @@ import { html, useEffect, useState } from "./core.js";
 import { get, withQuery } from "./api.js";
 import { ticks, generation } from "./live.js";
 import { Ago, Empty, Failure, Heading, Loading, Status, noteError, useNow } from "./parts.js";
-import { duration, grouped, shortId } from "./format.js";
+import { counted, duration, grouped, shortId } from "./format.js";
 import { route, setQuery, to } from "./router.js";
 
 const PAGE = 60;
@@ -20,16 +20,16 @@ export function RunRowLine({ run, now }) {
   const tokens = Object.values(run.usage).reduce((sum, used) => sum + used.input + used.output, 0);
   return html`<a class="run-row" href=${to(["run", run.id])}>
     <${Status} is=${stateOf(run)} />
-    <span class="run-task">${run.task ?? html`<span class="muted">${run.front_end ?? "run"} · ${run.session ?? ""}</span>`}</span>
+    <span class="run-task">${run.task ?? html`${run.session ?? run.front_end ?? "run"}${run.session && run.front_end !== run.session && html`<span class="badge">${run.front_end}</span>`}`}</span>
     <span class="run-facts">
-      <span>${grouped(run.calls)} calls</span>
       ${run.failed > 0 && html`<span class="bad">${grouped(run.failed)} failed</span>`}
       ${run.cost && html`<span class="cost">${run.cost}</span>`}
       ${!run.cost && tokens > 0 && html`<span>${grouped(tokens)} tokens</span>`}
       ${run.outcome && run.outcome.finish !== "answered" && html`<span class="bad">${run.outcome.finish.replaceAll("_", " ")}</span>`}
       ${!run.ended && !run.at_work && html`<span class="muted">cut off</span>`}
-      ${took !== null && html`<span>${duration(took)}</span>`}
-      <span class="muted"><${Ago} at=${run.started} now=${now} /></span>
+      <span class="calls">${counted(run.calls, "call")}</span>
+      <span class="took">${took !== null ? duration(took) : ""}</span>
+      <span class="muted when"><${Ago} at=${run.started} now=${now} /></span>
       <code class="muted id">${shortId(run.id)}</code>
     </span>
   </a>`;
@@ -77,6 +77,6 @@ export function RunsView() {
     <${Failure} error=${error} again=${load} />
     ${pages === null && !error && html`<${Loading} />`}
     <div class="table">${pages?.map((run) => html`<${RunRowLine} key=${run.id} run=${run} now=${now} />`)}</div>
-    ${pages?.length === 0 && html`<${Empty}>${text ? "No run contains that." : "No run yet."}<//>`}
-    ${pages?.length > 0 && !isWhole && html`<p><button type="button" onClick=${more}>Older runs</button></p>`}`;
+    ${pages?.length === 0 && html`<${Empty} icon="runs">${text ? "No run contains that." : html`No run yet. <code>toolgate demo</code> shows one.`}<//>`}
+    ${pages?.length > 0 && !isWhole && html`<p class="toolbar more-runs"><button type="button" onClick=${more}>Older runs</button></p>`}`;
 }

@@ -55,8 +55,9 @@ pub(super) async fn search(
             .search_calls(&calls)?
             .into_iter()
             .map(|call| {
+                let at_work = call.ok.is_none() && state.workspace.state.is_run_open(&call.run);
                 json!({
-                    "run": call.run, "call": call.tool_call_id, "tool": call.tool, "time": call.started,
+                    "run": call.run, "at_work": at_work, "call": call.tool_call_id, "tool": call.tool, "time": call.started,
                     "text": call.args.as_ref().map(call_text), "ok": call.ok, "code": call.error_code,
                     "files_changed": call.files_changed.iter().take(20).collect::<Vec<_>>(),
                     "commands_run": call.commands_run.iter().take(5).map(|it| short(it)).collect::<Vec<_>>(),

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { ATTACKS } from "./attacks.mjs";
 import { FOLLOWING } from "./following.mjs";
 import { VIEWS } from "./views.mjs";
-import { World, card, check, denyByKey, until } from "./world.mjs";
+import { World, card, check, denyByKey, isTooWide, until } from "./world.mjs";
 
 const [program] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -186,6 +186,37 @@ async function signs_out_and_expires(world) {
   await other.context().close();
 }
 
+/** Nothing that axe finds against WCAG 2.2 AA, and nothing wider than the page. */
+async function meets_wcag(page, what) {
+  await page.evaluate(axe);
+  const found = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }));
+  const words = found.violations.map((it) => `${it.id}: ${it.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(" | ")}`);
+  check(!words.length, `${what}:\n${words.join("\n")}`);
+  check(!(await isTooWide(page)), `${what} is wider than the page`);
+}
+
+/** What isn't a view: the help sheet, a denial, the menus, and nobody signed in. */
+async function states_meet_wcag(world, page, what) {
+  await page.goto(`${world.url}/#/now`);
+  await page.getByRole("button", { name: /^Deny…/ }).first().click();
+  await meets_wcag(page, `a denial ${what}`);
+  await page.getByRole("button", { name: "Back" }).click();
+  await page.locator(".who summary").click();
+  await meets_wcag(page, `the menu of the person ${what}`);
+  await page.getByRole("button", { name: /^Keys/ }).click();
+  await page.locator("dialog#help[open]").waitFor();
+  await meets_wcag(page, `the help sheet ${what}`);
+  await page.keyboard.press("Escape");
+  if (await page.getByRole("button", { name: "Menu" }).isVisible()) {
+    await page.getByRole("button", { name: "Menu" }).click();
+    await meets_wcag(page, `the menu ${what}`);
+  }
+  await page.context().clearCookies();
+  await page.reload();
+  await page.getByText("Nobody is signed in").waitFor();
+  await meets_wcag(page, `nobody signed in ${what}`);
+}
+
 async function is_accessible(world) {
   const agent = await world.session("accessible");
   await agent.call("shell", { command: "ls" });
@@ -195,17 +226,12 @@ async function is_accessible(world) {
   views.push(`run/${agent.run}/call/${row.id}`);
   for (const options of [{ colorScheme: "dark" }, { colorScheme: "light" }, { colorScheme: "light", viewport: { width: 375, height: 780 } }]) {
     const page = await world.page(options);
-    // Narrow, the parts are the same; some views are enough.
-    for (const view of options.viewport ? views.filter((_, index) => index % 3 === 0) : views) {
+    for (const view of views) {
       await page.goto(`${world.url}/#/${view}`);
       await page.waitForTimeout(view === "doctor" ? 1500 : 350);
-      await page.evaluate(axe);
-      const found = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }));
-      const words = found.violations.map((it) => `${it.id}: ${it.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(" | ")}`);
-      check(!words.length, `${view} ${JSON.stringify(options)}:\n${words.join("\n")}`);
-      const isWide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth + 1);
-      check(!isWide, `${view} is wider than ${JSON.stringify(options.viewport)}`);
+      await meets_wcag(page, `${view} ${JSON.stringify(options)}`);
     }
+    await states_meet_wcag(world, page, JSON.stringify(options));
     await page.context().close();
   }
   await world.api("DELETE", "/v1/sessions/accessible");
@@ -232,6 +258,7 @@ try {
     } catch (error) {
       failed += 1;
       console.log(`FAIL ${test.name}: ${error.message}`);
+      await world.denyAll().catch((problem) => console.log(`what waits couldn't be denied: ${problem.message}`));
     }
     world.faults = [];
   }

@@ -23,7 +23,8 @@ text = "That was all."
   // At a terminal of its own, where the request could be answered as well.
   const words = `'${world.program}' -w '${world.workspace}' run 'Work while I look' --model '${model}'`;
   const agent = spawn("script", ["-qec", words, "/dev/null"], { env: { ...world.environment, TERM: "xterm" }, stdio: ["pipe", "ignore", "ignore"] });
-  const ended = new Promise((done) => agent.once("exit", done));
+  let hasEnded = false;
+  agent.once("exit", () => (hasEnded = true));
   await page.locator(".run-row", { hasText: "Work while I look" }).click();
   await page.locator(".wrow", { hasText: "I make a file first." }).waitFor();
   await page.locator(".wrow", { hasText: "tick-$i" }).click();
@@ -36,7 +37,7 @@ text = "That was all."
   await ask.waitFor();
   await until("it is still", () => ask.getByRole("button", { name: /Approve: once/ }).isEnabled());
   await page.keyboard.press("1");
-  await ended;
+  await until("the agent has ended", () => hasEnded, 30_000);
   check(world.read("watched.md") === "1\n", "the change that was approved wasn't made");
   await page.locator(".run-row", { hasText: "Work while I look" }).locator(".status.ok").waitFor();
   await page.getByText("No call runs at the moment.").waitFor();
@@ -120,6 +121,8 @@ async function shows_that_a_program_died(world) {
   await page.locator(".detail .status.lost").waitFor();
   await page.goto(`${world.url}/#/runs`);
   await page.locator(".run-row", { hasText: "cut off" }).waitFor();
+  await page.goto(`${world.url}/#/search?q=doomed`);
+  await page.locator(".rules li", { hasText: "echo doomed" }).locator(".status.lost").waitFor();
   await page.reload();
   await page.goto(`${world.url}/#/now`);
   await page.getByText("No call runs at the moment.").waitFor();

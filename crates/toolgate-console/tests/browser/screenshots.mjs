@@ -1,9 +1,10 @@
-// Pictures of every view, in both themes and narrow: `node screenshots.mjs PROGRAM DIRECTORY`.
+// Pictures of every view, in both themes and narrow: `node screenshots.mjs PROGRAM DIRECTORY [HOME]`. Without HOME the workspace
+// is a temporary directory, whose name is seen in the pictures.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { World, until } from "./world.mjs";
+import { World, isTooWide, until } from "./world.mjs";
 
-const [program, directory] = process.argv.slice(2);
+const [program, directory, root] = process.argv.slice(2);
 
 /** What isn't a view: the help sheet, the menus, a denial, running output, a lost connection, and nobody signed in. */
 async function states(page, name) {
@@ -34,7 +35,7 @@ async function states(page, name) {
   await page.getByText("Nobody is signed in").waitFor();
   await shot("signin");
 }
-const world = new World(program);
+const world = new World(program, { root, name: "greeting" });
 mkdirSync(directory, { recursive: true });
 try {
   await world.start();
@@ -105,7 +106,7 @@ tokens = { input = 55100, output = 240 }
         await page.locator(".differences li").first().waitFor();
       }
       await page.screenshot({ path: join(directory, `${view}-${name}.png`) });
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth + 1);
+      const wide = await isTooWide(page);
       if (wide) console.log(`${view} (${name}) is wider than the screen`);
     }
     agent.call("shell", { command: "for i in $(seq 1 60); do echo building part $i; sleep 0.2; done" });

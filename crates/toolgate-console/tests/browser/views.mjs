@@ -3,7 +3,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { World, card, check, denyByKey, script, until } from "./world.mjs";
+import { World, card, check, denyByKey, isTooWide, script, until } from "./world.mjs";
 
 async function shows_why_and_what_each_scope_grants(world) {
   const page = await world.page();
@@ -70,8 +70,8 @@ text = "Done with both."
   await row.click();
   await page.waitForURL("**/#/run/run_*");
   const [run] = page.url().match(/run_\w+/);
-  await page.locator(".run-bar .cost", { hasText: "€0.42" }).waitFor();
-  check((await page.locator(".run-bar").innerText()).includes("202,000 tokens"), "the run doesn't say how many tokens it used");
+  await page.locator(".view-head .cost", { hasText: "€0.42" }).waitFor();
+  check((await page.locator(".view-head").innerText()).includes("202,000 tokens"), "the run doesn't say how many tokens it used");
   await page.locator(".wrow", { hasText: "Turn 2" }).waitFor();
   await page.getByRole("button", { name: "Timeline" }).click();
   await page.locator(".wrow .bar").first().waitFor();
@@ -165,6 +165,49 @@ async function shows_an_artifact_part_by_part(world) {
     await until("there is more", async () => (await shown.textContent()).length > before);
   }
   check((await shown.textContent()).endsWith("\n30000\n"), "the end is missing");
+  await page.context().close();
+}
+
+/** Names, commands and words of any length, on a phone. */
+async function long_words_fit_a_phone(world) {
+  const long = "a".repeat(120);
+  const session = `long-${"x".repeat(50)}`;
+  const agent = await world.session(session);
+  await agent.call("write", { path: `${"nested-directory/".repeat(9)}${long}.txt`, content: `${long.repeat(4)}\n` });
+  await agent.call("shell", { command: `echo ${long}${long}` });
+  await agent.call("shell", { command: `sleep 300 # ${long}`, background: true });
+  await agent.call("shell", { command: "bash --norc --noprofile", tty: true, background: true });
+  agent.call("edit", { path: "notes.md", find: "one", replace: `${long}${long}` });
+  agent.call("ask", { question: `${long}?`, choices: [{ label: long, description: long }, { label: "No" }] });
+  await until("both wait", async () => (await world.api("GET", "/v1/approvals")).json.approvals.length && (await world.api("GET", "/v1/questions")).json.questions.length);
+  await world.api("POST", "/v1/inbox", { task: `${long} ${long}` });
+  const { rows } = (await world.api("GET", `/v1/runs/${agent.run}/outline`)).json;
+  const processes = (await world.api("GET", "/v1/processes")).json.processes.filter((it) => it.session === session);
+  check(rows.length >= 6 && processes.length === 2, `${rows.length} calls, ${processes.length} processes`);
+  const page = await world.page({ viewport: { width: 375, height: 780 } });
+  const calls = rows.map((row) => `run/${agent.run}/call/${row.id}`);
+  for (const view of ["now", "approvals", "runs", `run/${agent.run}`, `run/${agent.run}?mode=timeline`, ...calls, `changes?run=${agent.run}`, ...processes.map((it) => `processes/${it.id}`), "inbox", `search?q=${long}`]) {
+    await page.goto(`${world.url}/#/${view}`);
+    await page.waitForTimeout(350);
+    check(!(await isTooWide(page)), `${view} is wider than the page`);
+  }
+  await page.context().close();
+  await world.api("DELETE", `/v1/sessions/${session}`);
+}
+
+/** What was scrolled in one call is no place in another. */
+async function a_call_is_shown_from_its_beginning(world) {
+  const agent = await world.session("beginning");
+  for (const name of ["first", "second"]) await agent.call("write", { path: `${name}.txt`, content: "line\n".repeat(80) });
+  const page = await world.page();
+  await page.goto(`${world.url}/#/run/${agent.run}`);
+  await page.locator(".wrow", { hasText: "first.txt" }).click();
+  await page.locator(".detail .file").waitFor();
+  await page.locator(".detail").evaluate((it) => (it.scrollTop = 300));
+  await page.locator(".wrow", { hasText: "second.txt" }).click();
+  await page.locator(".detail .file", { hasText: "second.txt" }).waitFor();
+  check((await page.locator(".detail").evaluate((it) => it.scrollTop)) === 0, "it is shown from the place of another call");
+  for (const name of ["first", "second"]) world.remove(`${name}.txt`);
   await page.context().close();
 }
 
@@ -274,6 +317,7 @@ async function a_very_long_run_is_windowed(world) {
 
 export const VIEWS = [
   shows_why_and_what_each_scope_grants, undoes_a_turn_and_a_run_of_an_agent_and_shows_what_it_cost,
-  finds_runs_calls_paths_and_commands, everything_is_reached_by_keys, shows_an_artifact_part_by_part, checks_the_machine, can_be_installed_and_notices_say_nothing,
+  finds_runs_calls_paths_and_commands, everything_is_reached_by_keys, shows_an_artifact_part_by_part, long_words_fit_a_phone,
+  a_call_is_shown_from_its_beginning, checks_the_machine, can_be_installed_and_notices_say_nothing,
   a_very_long_run_is_windowed, works_over_tls,
 ];

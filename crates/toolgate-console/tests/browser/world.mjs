@@ -9,10 +9,11 @@ import { chromium } from "playwright-core";
 const BROWSERS = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
 
 export class World {
-  constructor(program) {
+  /** In a directory of its own, or in one that is named and shown in pictures. */
+  constructor(program, { root = mkdtempSync(join(tmpdir(), "toolgate-console-")), name = "workspace" } = {}) {
     this.program = program;
-    this.root = mkdtempSync(join(tmpdir(), "toolgate-console-"));
-    this.workspace = join(this.root, "workspace");
+    this.root = root;
+    this.workspace = join(this.root, name);
     this.home = join(this.root, "home");
     mkdirSync(join(this.workspace, "src"), { recursive: true });
     mkdirSync(this.home);
@@ -91,6 +92,12 @@ export class World {
     await this.api("POST", `/v1/processes/${found.id}/stop`, {});
   }
 
+  /** Denies what still waits, so that a test that failed leaves nothing to the next one. */
+  async denyAll() {
+    for (const { id, hash } of (await this.api("GET", "/v1/approvals")).json.approvals) await this.api("POST", `/v1/approvals/${id}`, { answer: "deny", hash });
+    for (const { id } of (await this.api("GET", "/v1/questions")).json.questions) await this.api("POST", `/v1/questions/${id}`, { answer: "1" });
+  }
+
   link() {
     return this.run("console");
   }
@@ -160,6 +167,9 @@ export async function until(what, look, ms = 15_000) {
     await new Promise((done) => setTimeout(done, 50));
   }
 }
+
+/** Whether something reaches beyond the page, the content or the call beside it, so that it had to be scrolled sideways. */
+export const isTooWide = (page) => page.evaluate(() => [document.documentElement, ...document.querySelectorAll("main, .detail")].some((it) => it.scrollWidth > it.clientWidth + 1));
 
 /** Presses the key that denies, and gives the button that sends the denial. A page that was just drawn doesn't listen to keys yet. */
 export async function denyByKey(page) {
