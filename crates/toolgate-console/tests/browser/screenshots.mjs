@@ -35,55 +35,66 @@ async function states(page, name) {
   await page.getByText("Nobody is signed in").waitFor();
   await shot("signin");
 }
-const world = new World(program, { root, name: "greeting" });
+const world = new World(program, { root, name: "shop-api" });
 mkdirSync(directory, { recursive: true });
 try {
   await world.start();
   await world.launch();
+  world.write("src/cart.rs", `/// What the customer pays, in cents.
+pub fn total(items: &[Item], discount: f64) -> u64 {
+    let sum: f64 = items.iter().map(|item| item.price * item.count as f64).sum();
+    (sum * (1.0 - discount)) as u64
+}
+`);
+  for (const [name, text] of [["export", "The export has a header now."], ["slugs", "Slugs keep their umlauts."]]) {
+    world.write(`${name}.toml`, `[[turns]]\ntext = "I look first."\ntokens = { input = 30400, output = 420 }\ncalls = [{ tool = "grep", args = { pattern = "fn" } }, { tool = "write", args = { path = "src/${name}.rs", content = "// ${name}\\n" } }]\n[[turns]]\ntext = "${text}"\ntokens = { input = 31900, output = 120 }\n`);
+    world.run("run", name === "export" ? "Add a header line to the CSV export" : "Keep umlauts in the slugs of products", "--model", `scripted:${join(world.workspace, `${name}.toml`)}`);
+    world.remove(`${name}.toml`);
+  }
   world.write("turns.toml", `
 [[turns]]
-text = "I read the program first."
+text = "I read the cart first."
 tokens = { input = 41200, output = 380 }
-calls = [{ tool = "read", args = { path = "src/main.rs" } }, { tool = "grep", args = { pattern = "hello" } }]
+calls = [{ tool = "read", args = { path = "src/cart.rs" } }, { tool = "grep", args = { pattern = "total" } }]
 [[turns]]
 text = "Now the test, and a look at what it needs."
 tokens = { input = 52900, output = 910 }
-calls = [{ tool = "write", args = { path = "tests/greeting.rs", content = "#[test]\\nfn greets() {}\\n" } }, { tool = "shell", args = { command = "ls tests && cat .env" } }, { tool = "shell", args = { command = "ls tests" } }]
+calls = [{ tool = "write", args = { path = "tests/cart.rs", content = "#[test]\\nfn a_discount_is_rounded() {}\\n" } }, { tool = "shell", args = { command = "ls tests && cat .env" } }, { tool = "shell", args = { command = "ls tests" } }]
 [[turns]]
-text = "There is a test for the greeting now; the secrets stay where they are."
+text = "There is a test for discounts now; the secrets stay where they are."
 tokens = { input = 55100, output = 240 }
 `);
-  world.run("run", "Write a test for the greeting", "--model", `scripted:${join(world.workspace, "turns.toml")}`);
+  world.run("run", "Write a test for the discounts", "--model", `scripted:${join(world.workspace, "turns.toml")}`);
   world.write("make.sh", "mkdir -p .vscode && printf '{}' > .vscode/tasks.json\n");
-  const agent = await world.session("fix-greeting");
+  const agent = await world.session("fix-rounding");
   await agent.call("shell", { command: "sh make.sh" });
   const granted = agent.call("edit", { path: "notes.md", find: "one", replace: "ONE" });
   const [asked] = await until("it waits", async () => (await world.api("GET", "/v1/approvals")).json.approvals.length && (await world.api("GET", "/v1/approvals")).json.approvals);
   await world.api("POST", `/v1/approvals/${asked.id}`, { answer: "approve", scope: "session", hash: asked.hash });
   await granted;
   await agent.call("list", {});
-  await agent.call("read", { path: "src/main.rs" });
+  await agent.call("read", { path: "src/cart.rs" });
   await agent.call("shell", { command: "ls -l && echo done && touch .envrc" });
-  await agent.call("write", { path: "src/lib.rs", content: "pub fn greet() -> &'static str {\n    \"hello\"\n}\n" });
+  await agent.call("write", { path: "src/money.rs", content: "/// Whole cents, rounded half up.\npub fn cents(amount: f64) -> u64 {\n    (amount * 100.0).round() as u64\n}\n" });
   await agent.call("read", { path: ".env" });
   await agent.call("shell", { command: "sleep 300", background: true });
   agent.call("shell", { command: "bash --norc", tty: true, background: true });
-  agent.call("edit", { path: "src/main.rs", find: "hello", replace: "hello, world" });
+  agent.call("edit", { path: "src/cart.rs", find: "(sum * (1.0 - discount)) as u64", replace: "(sum * (1.0 - discount)).round() as u64" });
   await until("it waits first", async () => (await world.api("GET", "/v1/approvals")).json.approvals.length === 1);
   agent.call("delete", { path: "notes.md" });
-  agent.call("ask", { question: "Which greeting do you prefer?", choices: [{ label: "Hello", description: "short" }, { label: "Good day" }] });
-  await world.api("POST", "/v1/inbox", { task: "Tidy up the greeting and run the tests" });
+  agent.call("ask", { question: "How should half a cent be rounded?", choices: [{ label: "Up", description: "as the shop does today" }, { label: "To even", description: "as accountants like it" }] });
+  await world.api("POST", "/v1/inbox", { task: "Tidy up the cart and run the tests" });
   await new Promise((done) => setTimeout(done, 1500));
   const calls = (await world.api("GET", `/v1/runs/${agent.run}/outline?limit=100`)).json.rows;
   const written = calls.find((row) => row.name === "write");
   const processes = (await world.api("GET", "/v1/processes")).json.processes;
   const terminal = processes.find((it) => it.terminal) ?? processes[0];
-  const worked = (await world.api("GET", "/v1/runs?q=greeting&limit=5")).json.runs.find((run) => run.task);
+  const worked = (await world.api("GET", "/v1/runs?q=discounts&limit=5")).json.runs.find((run) => run.task);
   const views = {
     tree: `#/run/${worked.id}`, now: "#/now", approvals: "#/approvals", runs: "#/runs", run: `#/run/${agent.run}`, timeline: `#/run/${agent.run}?mode=timeline`,
     call: `#/run/${agent.run}/call/${written.id}`, changes: `#/changes?run=${agent.run}`, quarantine: "#/quarantine",
     processes: `#/processes/${terminal?.id ?? ""}`, policy: "#/policy", try: "#/policy?tab=try", replay: "#/policy?tab=replay",
-    grants: "#/grants", tools: "#/tools", inbox: "#/inbox", doctor: "#/doctor", search: "#/search?q=main.rs",
+    grants: "#/grants", tools: "#/tools", inbox: "#/inbox", doctor: "#/doctor", search: "#/search?q=cart.rs",
   };
   const denied = calls.find((row) => row.status === "denied");
   views.denied = `#/run/${agent.run}/call/${denied.id}`;
@@ -109,7 +120,7 @@ tokens = { input = 55100, output = 240 }
       const wide = await isTooWide(page);
       if (wide) console.log(`${view} (${name}) is wider than the screen`);
     }
-    agent.call("shell", { command: "for i in $(seq 1 60); do echo building part $i; sleep 0.2; done" });
+    agent.call("shell", { command: "for i in $(seq 1 60); do echo \"test cart::case_$i ... ok\"; sleep 0.2; done" });
     await states(page, name);
     await page.context().close();
   }
