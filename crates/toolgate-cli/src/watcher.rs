@@ -98,7 +98,7 @@ impl Watcher {
             live,
             own: None,
             runs: BTreeMap::new(),
-            screen: WatchScreen::default(),
+            screen: WatchScreen::of_workspace(location.directory.display().to_string()),
             asks: Vec::new(),
             current: None,
             typed: None,
@@ -190,7 +190,7 @@ impl Watcher {
     fn forget_lost_calls(&mut self) {
         for run in self.screen.runs_at_work() {
             if !self.state.is_run_open(&run) {
-                self.screen.forget_calls_of(&run);
+                self.screen.forget_run(&run);
             }
         }
     }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use toolgate_contract::{Event, EventPayload, Message, counted};
 
-use super::screen::{cut, rows};
+use super::screen::{cut, rows, shortened, visible_width};
 use super::transcript::brief;
 use super::{BOLD, DIM, GREEN, RED, TaskProgress, YELLOW, checklist, elapsed, event_line_of, level, paint, plain};
 
@@ -41,9 +41,13 @@ struct WatchedCall {
 /// What is known of the workspace, or of one task in it.
 #[derive(Default)]
 pub(crate) struct WatchScreen {
+    /// The workspace, where more than one task is followed.
+    workspace: String,
     progress: Option<TaskProgress>,
     calls: BTreeMap<String, WatchedCall>,
     todos: Vec<String>,
+    /// The run whose to-do list is shown.
+    todos_of: String,
     /// The last words of the model.
     said: String,
     /// What the model is saying.
@@ -56,6 +60,11 @@ pub(crate) struct WatchScreen {
 }
 
 impl WatchScreen {
+    /// The screen of everything in a workspace.
+    pub(crate) fn of_workspace(workspace: String) -> Self {
+        Self { workspace, ..Self::default() }
+    }
+
     /// The screen of one task.
     pub(crate) fn of_task(progress: TaskProgress) -> Self {
         Self { progress: Some(progress), ..Self::default() }
@@ -76,7 +85,7 @@ impl WatchScreen {
     pub(crate) fn take_earlier(&mut self, event: &Event) {
         self.progress.iter_mut().for_each(|progress| progress.take(event));
         match &event.payload {
-            EventPayload::RunEnded => self.forget_calls_of(&event.run),
+            EventPayload::RunEnded => self.forget_run(&event.run),
             EventPayload::ModelSaid { text, .. } if !text.trim().is_empty() => text.trim().clone_into(&mut self.said),
             EventPayload::Display(message) => remember(&mut self.messages, message_line(message), MESSAGES),
             EventPayload::ProcessEnded { process, .. } => drop(self.processes.remove(process)),
@@ -92,9 +101,12 @@ impl WatchScreen {
         self.output.clear();
     }
 
-    /// The program of a run has died: none of its calls is at work.
-    pub(crate) fn forget_calls_of(&mut self, run: &str) {
+    /// A run has ended, or its program has died: none of its calls is at work, and nobody works on its to-do list.
+    pub(crate) fn forget_run(&mut self, run: &str) {
         self.calls.retain(|_, call| call.run != run);
+        if self.todos_of == run {
+            self.todos.clear();
+        }
     }
 
     /// The runs of which calls are at work.
@@ -124,7 +136,7 @@ impl WatchScreen {
                 if let (Some(process), Some(command), true) = (process, command, is_running) {
                     self.processes.insert(process.to_owned(), command);
                 }
-                self.read(payload, call.is_some_and(|call| call.was_heard));
+                self.read(&event.run, payload, call.is_some_and(|call| call.was_heard));
             }
             _ => {}
         }
@@ -161,11 +173,12 @@ impl WatchScreen {
     }
 
     /// Takes to-do lists from what a call gave back, and output that wasn't shown as it came.
-    fn read(&mut self, payload: Option<&Value>, was_heard: bool) {
+    fn read(&mut self, run: &str, payload: Option<&Value>, was_heard: bool) {
         let Some(payload) = payload else { return };
         let todos = checklist(payload);
         if !todos.is_empty() {
             self.todos = todos;
+            run.clone_into(&mut self.todos_of);
         }
         if !was_heard {
             let texts = ["stdout", "stderr", "output"].iter().filter_map(|field| payload.get(*field)?.as_str());
@@ -188,7 +201,7 @@ impl WatchScreen {
             lines.push(paint(YELLOW, "Waits for you"));
             lines.extend(waiting);
         }
-        let calls = self.calls.values().filter(|call| !call.is_waiting).map(|call| call.line(now)).collect();
+        let calls = self.calls.values().filter(|call| !call.is_waiting).map(|call| call.line(inside, now)).collect();
         lines.extend(section("At work", GREEN, calls, room / 4));
         lines.extend(section("To do", BOLD, self.todos.clone(), room / 4));
         lines.extend(section("Messages", BOLD, last(&self.messages, room / 5), room / 5));
@@ -207,9 +220,14 @@ impl WatchScreen {
     }
 
     fn head(&self) -> String {
-        let at_work = || format!("{} at work", self.calls.len());
-        let facts = self.progress.as_ref().map_or_else(at_work, TaskProgress::line);
-        format!("{}  {}", paint(BOLD, "Toolgate"), paint(DIM, facts))
+        let facts = self.progress.as_ref().map_or_else(|| self.counts(), TaskProgress::line);
+        format!("{}  {}  {}", paint(BOLD, "Toolgate"), paint(DIM, facts), paint(DIM, plain(&self.workspace)))
+    }
+
+    fn counts(&self) -> String {
+        let waiting = self.calls.values().filter(|call| call.is_waiting).count();
+        let at_work = format!("{} at work", self.calls.len() - waiting);
+        if waiting > 0 { format!("{at_work} · {waiting} waiting for you") } else { at_work }
     }
 
     fn process_lines(&self) -> Vec<String> {
@@ -239,9 +257,11 @@ impl WatchedCall {
         }
     }
 
-    fn line(&self, now: Timestamp) -> String {
-        let gone = now.duration_since(self.since).unsigned_abs();
-        format!("{} {}  {}", paint(GREEN, "●"), self.title, paint(DIM, elapsed(gone)))
+    /// The call in so many columns: a long title is cut, the time is always shown.
+    fn line(&self, width: usize, now: Timestamp) -> String {
+        let gone = elapsed(now.duration_since(self.since).unsigned_abs());
+        let title = shortened(&self.title, width.saturating_sub(visible_width(&gone) + "● ".chars().count() + 2));
+        format!("{} {title}  {}", paint(GREEN, "●"), paint(DIM, gone))
     }
 
     /// Takes in more output, and gives the lines that have their end now.
@@ -343,6 +363,20 @@ mod tests {
         assert!(lines[0].contains("0 at work") && lines.contains(&"  built".to_owned()), "{lines:?}");
         assert!(lines.iter().any(|line| line.ends_with("✓ shell 1 ms")), "{lines:?}");
         assert!(lines.contains(&"  ☐ test".to_owned()), "{lines:?}");
+        screen.take(&event("run.ended", "a", json!({})));
+        assert!(!shown(&screen, &[], 80, 24).iter().any(|line| line == "To do"), "the list of a run that is over");
+    }
+
+    #[test]
+    fn the_head_tells_what_waits_and_where_and_a_long_call_shows_its_time() {
+        let mut screen = WatchScreen::of_workspace("/home/ada/greeting".to_owned());
+        let started = json!({ "tool": "shell", "effects": [], "args": { "command": "make ".repeat(40) } });
+        screen.take(&event("tool_call.started", "a", started));
+        let asked = json!({ "tool": "edit", "effects": [], "scopes": [], "reason": "", "risk": "high" });
+        screen.take(&event("approval_required", "b", asked));
+        let lines = shown(&screen, &[], 60, 24);
+        assert_eq!(lines[0], "Toolgate  1 at work · 1 waiting for you  /home/ada/greeting");
+        assert!(lines[2].ends_with("…  5 s") && lines[2].chars().count() == 60, "{:?}", lines[2]);
     }
 
     #[test]
@@ -352,7 +386,7 @@ mod tests {
         screen.take_earlier(&event("tool_call.started", "a", started));
         assert_eq!(shown(&screen, &[], 80, 24)[1..4], ["At work", "  ● shell make  5 s", ""]);
         assert!(screen.runs_at_work().contains("run_1"));
-        screen.forget_calls_of("run_1");
+        screen.forget_run("run_1");
         assert!(screen.runs_at_work().is_empty() && shown(&screen, &[], 80, 24)[0].contains("0 at work"));
     }
 
