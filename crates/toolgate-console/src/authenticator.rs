@@ -35,6 +35,9 @@ const PAGE_HEADER: &str = "x-toolgate-console";
 #[derive(Clone, Copy)]
 pub(crate) struct SignedIn;
 
+/// The content security policy of everything but the page: data that a browser shows as a document can do nothing.
+const DATA_POLICY: &str = "default-src 'none'; frame-ancestors 'none'; sandbox";
+
 /// Query parameters that usually hold a token. Logs and browser histories keep URLs.
 const TOKEN_NAMES: &[&str] =
     &["token", "access_token", "auth_token", "api_key", "apikey", "key", "bearer", "authorization"];
@@ -141,6 +144,8 @@ pub(crate) async fn authenticate(State(state): State<Arc<ServerState>>, mut requ
             }
             let headers = response.headers_mut();
             headers.insert(header::X_CONTENT_TYPE_OPTIONS, header::HeaderValue::from_static("nosniff"));
+            let policy = header::HeaderValue::from_static(DATA_POLICY);
+            headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(policy);
             headers.entry(header::CACHE_CONTROL).or_insert(header::HeaderValue::from_static("no-store"));
             response
         }

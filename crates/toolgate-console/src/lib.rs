@@ -22,6 +22,7 @@ mod run_outline;
 mod server;
 mod server_state;
 mod shown_results;
+mod stream_admission;
 mod tls;
 mod token;
 mod write_timeout;

@@ -23,6 +23,7 @@ use super::{PathId, StrictQuery, run_blocking};
 use crate::http_session::Caller;
 use crate::problem::Problem;
 use crate::server_state::ServerState;
+use crate::stream_admission::StreamAdmission;
 
 /// How often the record is read for more.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -59,13 +60,14 @@ pub(super) async fn show(
     }
     let after = last_seen(&headers)?.or(after).unwrap_or(0);
     let (closed, live) = (state.closed.clone(), state.workspace.live.of_run(&run));
+    let admission = StreamAdmission::of(&state, &headers);
     let follower = run_blocking(move || {
         state.may_see(&caller, &run)?;
         Ok(Follower::open(&state.workspace.state.run_dir(&run)?, after)?)
     })
     .await?;
     match wants_stream(&headers) {
-        true => Ok(event_stream(follower, live, closed)),
+        true => Ok(event_stream(follower, live, closed, admission)),
         false => run_blocking(move || page(follower, limit)).await.map(IntoResponse::into_response),
     }
 }
@@ -104,11 +106,17 @@ struct RunEventStream {
     follower: Follower,
     live: LiveEventReceiver,
     closed: CancellationToken,
+    admission: StreamAdmission,
     is_over: bool,
 }
 
-fn event_stream(follower: Follower, live: LiveEventReceiver, closed: CancellationToken) -> Response {
-    let following = RunEventStream { follower, live, closed, is_over: false };
+fn event_stream(
+    follower: Follower,
+    live: LiveEventReceiver,
+    closed: CancellationToken,
+    admission: StreamAdmission,
+) -> Response {
+    let following = RunEventStream { follower, live, closed, admission, is_over: false };
     let batches = stream::unfold(following, |mut following| async move {
         let batch = following.next_batch().await?;
         Some((stream::iter(batch.into_iter().map(Ok::<_, Infallible>)), following))
@@ -121,9 +129,10 @@ fn event_stream(follower: Follower, live: LiveEventReceiver, closed: Cancellatio
 }
 
 impl RunEventStream {
-    /// The next events; none when the run has ended, the server has closed, or the record can't be read.
+    /// The next events; none when the run has ended, the server has closed, the client may not follow any more, or the record
+    /// can't be read.
     async fn next_batch(&mut self) -> Option<Vec<SseEvent>> {
-        while !self.is_over {
+        while !self.is_over && self.admission.holds() {
             // Checked before reading, so that everything recorded until the server closed is still sent.
             self.is_over = self.closed.is_cancelled();
             let recorded = self.follower.more().ok()?;

@@ -16,6 +16,7 @@ use toolgate_contract::CancellationToken;
 use crate::http_session::Caller;
 use crate::live_feed::LiveFeed;
 use crate::server_state::ServerState;
+use crate::stream_admission::{RECHECK, StreamAdmission};
 
 /// A silent stream sends a comment this often, so that a lost connection is noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
@@ -28,6 +29,7 @@ struct Following {
     feed: Arc<LiveFeed>,
     more: watch::Receiver<u64>,
     closed: CancellationToken,
+    admission: StreamAdmission,
     /// The run that the client may see; none for all.
     run: Option<String>,
     after: u64,
@@ -47,7 +49,8 @@ pub(super) async fn follow(State(state): State<Arc<ServerState>>, caller: Caller
         Caller::Session(client) => Some(client.run.id.clone()),
     };
     let after = resumed.unwrap_or_else(|| feed.last());
-    let following = Following { feed, more, closed: state.closed.clone(), run, after, reset: resumed.is_none() };
+    let (closed, admission) = (state.closed.clone(), StreamAdmission::of(&state, &headers));
+    let following = Following { feed, more, closed, admission, run, after, reset: resumed.is_none() };
     let batches = stream::unfold(following, |mut following| async move {
         let batch = following.next_batch().await?;
         Some((stream::iter(batch.into_iter().map(Ok::<_, Infallible>)), following))
@@ -65,11 +68,12 @@ impl Following {
             let id = format!("{}-{}", self.feed.epoch, self.after);
             return Some(vec![SseEvent::default().id(id).event("reset").data("{}")]);
         }
-        loop {
+        while self.admission.holds() {
             if self.feed.last() <= self.after {
                 tokio::select! {
                     changed = self.more.changed() => changed.ok()?,
                     () = self.closed.cancelled() => return None,
+                    () = tokio::time::sleep(RECHECK) => continue,
                 }
                 tokio::time::sleep(BATCH_TIME).await;
             }
@@ -91,5 +95,6 @@ impl Following {
                 return Some(events);
             }
         }
+        None
     }
 }

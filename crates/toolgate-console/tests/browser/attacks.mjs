@@ -43,6 +43,10 @@ async function attacks_from_other_pages(world) {
   }
   check(tried >= 80, `only ${tried} were tried`);
   check((await send("GET", "/v1/runs", { Origin: "http://evil.example" })).status === 403, "another origin read");
+  for (const path of ["/v1/runs", "/v1/nothing", "/openapi.json"]) {
+    const policy = (await send("GET", path, {})).headers.get("content-security-policy") ?? "";
+    check(policy.includes("default-src 'none'") && policy.includes("sandbox"), `${path} may do as a document: ${policy}`);
+  }
   // `fetch` doesn't let a program name another host, so this goes by hand.
   const { request } = await import("node:http");
   const rebound = await new Promise((done) => request(`${world.url}/v1/runs`, { headers: { Host: `evil.example:${world.port}`, Cookie: `${cookie.name}=${cookie.value}` } }, (answer) => done(answer.statusCode)).end());
@@ -66,6 +70,37 @@ async function attacks_from_other_pages(world) {
   await until("the form of another page is refused", async () => (await other.content().catch(() => "")).includes("cross_origin"));
   evil.close();
   await page.context().close();
+}
+
+/** What was opened before a browser was signed out, or its time was over, tells it nothing afterwards. */
+async function a_browser_that_is_signed_out_hears_nothing_more(world) {
+  const agent = await world.session("signed-out");
+  const ends = { out: () => world.run("console", "--sign-out-all"), over: () => world.expireSignIns() };
+  for (const [name, end] of Object.entries(ends)) {
+    const page = await world.page();
+    const [cookie] = await page.context().cookies();
+    const streams = [];
+    for (const path of ["/v1/live", `/v1/runs/${agent.run}/events`]) {
+      const stream = { heard: "", isOver: false };
+      const headers = { Cookie: `${cookie.name}=${cookie.value}`, Accept: "text/event-stream" };
+      const { body } = await fetch(world.url + path, { headers });
+      (async () => {
+        for await (const part of body) stream.heard += Buffer.from(part).toString();
+      })().finally(() => (stream.isOver = true));
+      streams.push(stream);
+    }
+    await agent.call("shell", { command: `echo before-${name}` });
+    await until("both streams tell of it", () => streams.every((it) => it.heard.includes(`before-${name}`)));
+    end();
+    await until("both streams are over", () => streams.every((it) => it.isOver));
+    await agent.call("shell", { command: `echo after-${name}` });
+    check(!streams.some((it) => it.heard.includes(`after-${name}`)), "it was told what happened later");
+    // The page itself says so, without anybody touching it.
+    await page.getByText("Nobody is signed in").waitFor();
+    check((await page.locator("body").innerText()).includes("toolgate console"), "it doesn't say how to sign in");
+    await page.context().close();
+  }
+  await world.api("DELETE", "/v1/sessions/signed-out");
 }
 
 /** A session's token is what an agent has: everything of other runs, and everything of the workspace, is closed to it. */
@@ -148,4 +183,4 @@ async function nothing_that_models_and_files_say_runs(world) {
   await world.api("DELETE", "/v1/sessions/evil");
 }
 
-export const ATTACKS = [attacks_on_sign_in, attacks_from_other_pages, sessions_see_only_their_own, nothing_that_models_and_files_say_runs];
+export const ATTACKS = [attacks_on_sign_in, attacks_from_other_pages, a_browser_that_is_signed_out_hears_nothing_more, sessions_see_only_their_own, nothing_that_models_and_files_say_runs];
