@@ -93,8 +93,26 @@ pub(crate) fn summarize(event: &Event, seq: Option<u64>) -> Value {
 
 /// What a call is about, in one line: its command, its path, or its arguments.
 pub(crate) fn call_text(args: &Value) -> String {
-    const NAMES: &[&str] =
-        &["command", "path", "paths", "pattern", "url", "query", "question", "content", "process", "task"];
+    const NAMES: &[&str] = &[
+        "command",
+        "path",
+        "paths",
+        "pattern",
+        "url",
+        "query",
+        "question",
+        "content",
+        "process",
+        "task",
+        "objective",
+        "from",
+        "action",
+    ];
+    // A plan has a view of its own.
+    let count = |name: &str| args.get(name)?.as_array().map(|items| format!("{} {name}", items.len()));
+    if let Some(plan) = count("todos").or_else(|| count("steps")) {
+        return plan;
+    }
     let named = NAMES.iter().find_map(|name| args.get(name));
     match named.unwrap_or(args) {
         Value::String(text) => short(text),
@@ -120,4 +138,24 @@ pub(crate) fn short(text: &str) -> String {
         shown.push('…');
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_told_by_what_it_is_about() {
+        for (args, expected) in [
+            (json!({ "agent": "explore", "objective": "look around" }), "look around"),
+            (json!({ "action": "search", "limit": 20 }), "search"),
+            (json!({ "from": "a.txt", "to": "b.txt" }), "a.txt"),
+            (json!({ "todos": [{ "content": "test" }, { "content": "build" }] }), "2 todos"),
+            (json!({ "paths": ["a", "b"] }), "a b"),
+            (json!({ "other": 1 }), r#"{"other":1}"#),
+            (json!({}), ""),
+        ] {
+            assert_eq!(call_text(&args), expected, "{args}");
+        }
+    }
 }

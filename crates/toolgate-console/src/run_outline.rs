@@ -29,7 +29,7 @@ pub(crate) struct OutlineRow {
     /// The decision of policy about a call.
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<String>,
-    /// The error's code, of a call that failed.
+    /// The error's code, of a call that failed; how an agent ended that gave no answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<String>,
     /// Who answered the approval request.
@@ -222,6 +222,7 @@ impl RunOutline {
                 if let Some(index) = found {
                     let is_done = *finish == toolgate_contract::FinishReason::Answered;
                     self.nodes[index].status = if is_done { OutlineStatus::Ok } else { OutlineStatus::Failed };
+                    self.nodes[index].code = (!is_done).then(|| finish.as_str().to_owned());
                     self.nodes[index].duration_ms = Some(*duration_ms);
                 }
             }
@@ -236,6 +237,11 @@ impl RunOutline {
             EventPayload::ModelSaid { text, .. } if !text.trim().is_empty() => {
                 if let Some(index) = self.turn(event) {
                     self.nodes[index].text = short(text);
+                }
+            }
+            EventPayload::ModelFailed { reason, .. } => {
+                if let Some(index) = self.turn(event) {
+                    self.nodes[index].text = short(reason);
                 }
             }
             EventPayload::TurnStarted => drop(self.turn(event)),

@@ -86,6 +86,32 @@ text = "Done with both."
   await page.context().close();
 }
 
+async function shows_agents_below_the_call_that_started_them_and_how_they_ended(world) {
+  const model = script(world, "agents.toml", `
+[[turns]]
+text = "I let somebody look."
+calls = [{ tool = "task", args = { agent = "explore", objective = "Look around" } }, { tool = "task", args = { agent = "explore", objective = "Look again" } }]
+[[turns]]
+text = "Done."
+[[turns]]
+agent = "explore"
+text = "There is one file."
+`);
+  world.run("run", "Explain it to me", "--model", model);
+  const page = await world.page();
+  await page.goto(`${world.url}/#/runs`);
+  await page.locator(".run-row", { hasText: "Explain it to me" }).click();
+  const row = (text) => page.locator(".wrow", { hasText: text });
+  const named = (name) => page.locator(".wrow").filter({ has: page.getByText(name, { exact: true }) });
+  await until("both agents are shown", async () => (await named("explore").count()) === 2);
+  check((await named("task").allInnerTexts()).join().match(/Look (around|again)/g).length === 2, "the calls aren't told by their objectives");
+  // The script has one answer for two agents.
+  await row("There is one file.").waitFor();
+  await named("explore").locator(".bad", { hasText: "model_failed" }).waitFor();
+  await row("The script has no more turns").waitFor();
+  await page.context().close();
+}
+
 async function finds_runs_calls_paths_and_commands(world) {
   const agent = await world.session("needle-session");
   await agent.call("write", { path: "haystack/needle-path.txt", content: "x" });
@@ -317,6 +343,7 @@ async function a_very_long_run_is_windowed(world) {
 
 export const VIEWS = [
   shows_why_and_what_each_scope_grants, undoes_a_turn_and_a_run_of_an_agent_and_shows_what_it_cost,
+  shows_agents_below_the_call_that_started_them_and_how_they_ended,
   finds_runs_calls_paths_and_commands, everything_is_reached_by_keys, shows_an_artifact_part_by_part, long_words_fit_a_phone,
   a_call_is_shown_from_its_beginning, checks_the_machine, can_be_installed_and_notices_say_nothing,
   a_very_long_run_is_windowed, works_over_tls,
