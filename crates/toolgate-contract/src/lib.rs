@@ -98,7 +98,7 @@ pub use quote::quoted;
 pub use reply::{ArtifactRef, Enforced, Guarantee, GuaranteeLevel, Reply, ReplyArtifacts, Truncated};
 pub use right::Right;
 pub use root_access::RootAccess;
-pub use search_index::{SearchAnswer, SearchCoverage, SearchHit, SearchIndex, SearchKind, SearchQuestion};
+pub use search_index::{AlsoFound, SearchAnswer, SearchCoverage, SearchHit, SearchIndex, SearchKind, SearchQuestion};
 pub use skill::{AllowedTools, SkillCandidate, SkillOrigin, SkillOwner, SkillScript, Skills};
 pub use spec::{ArgumentFormat, Declaration, ResultForm, Risk, SideEffect, Spec};
 pub use staged_changes::{

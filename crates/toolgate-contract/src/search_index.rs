@@ -51,6 +51,18 @@ pub struct SearchHit {
     pub snippet: String,
     /// Why this place was found.
     pub why: String,
+    /// Other places in the file that fit, best first.
+    pub also: Vec<AlsoFound>,
+}
+
+/// Lines of a file that fit a question too.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+pub struct AlsoFound {
+    /// The first and last line.
+    pub lines: [u32; 2],
+    /// The function, type or heading that they belong to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub symbol: Option<String>,
 }
 
 /// How much of what was searched the index knew.

@@ -1,7 +1,7 @@
 //! What is indexed of one file: its chunks, and how often each term is in each of them.
 
 use crate::chunk::cut;
-use crate::language::{FileKind, LANGUAGES, kind_of, language_of};
+use crate::language::{FileKind, LANGUAGES, Language, kind_of, language_of};
 use crate::outline::{Lines, outline};
 use crate::terms::{Term, TermKind, each_term, exact_term};
 
@@ -16,6 +16,10 @@ const LOOK_AHEAD: usize = 8 << 10;
 pub(crate) const IN_NAME: u8 = 1;
 /// The term is in a comment.
 pub(crate) const IN_COMMENT: u8 = 2;
+/// The term is in the name of what the chunk defines, or is a part of; not only in one around it.
+pub(crate) const IN_OWN_NAME: u8 = 4;
+/// The term is on a line that begins a definition: among its name, parameters and types.
+pub(crate) const IN_SIGNATURE: u8 = 8;
 
 /// A part of a file, as the index has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +30,8 @@ pub(crate) struct ChunkAnalysis {
     pub(crate) end: u32,
     /// Where its name is, in bytes of the text; empty if it has none.
     pub(crate) name: (u32, u16),
+    /// How many words its name has.
+    pub(crate) name_words: u8,
     /// How many terms it has.
     pub(crate) length: u32,
     /// Its terms, in order, with how often each is in it, and where.
@@ -37,7 +43,7 @@ pub(crate) struct ChunkAnalysis {
 pub(crate) struct TermCount {
     pub(crate) term: Term,
     pub(crate) count: u16,
-    /// [`IN_NAME`] and [`IN_COMMENT`].
+    /// [`IN_NAME`], [`IN_COMMENT`], [`IN_OWN_NAME`] and [`IN_SIGNATURE`].
     pub(crate) places: u8,
 }
 
@@ -90,13 +96,16 @@ fn analyze_text(language: usize, text: &str) -> Vec<ChunkAnalysis> {
     let mut scratch = Scratch::default();
     let mut around: Vec<usize> = Vec::new();
     let mut next = 0;
+    let mut heads = definitions.iter().map(|definition| definition.line).peekable();
     let mut analyzed = Vec::with_capacity(chunks.len());
     for chunk in chunks {
         let mut quoted = false;
         for line in chunk.first..chunk.end {
             let text = bounded(lines.line(line));
-            let places = comment_place(language.line_comment, text, &mut quoted);
-            scratch.add(text, places);
+            let place = comment_place(language.line_comment, text, &mut quoted);
+            while heads.next_if(|head| *head < line).is_some() {}
+            let is_head = heads.peek() == Some(&line);
+            scratch.add(text, if is_head { place | IN_SIGNATURE } else { place });
         }
         let length = scratch.found.len() as u32;
         while next < definitions.len() && definitions[next].line < chunk.end {
@@ -106,17 +115,39 @@ fn analyze_text(language: usize, text: &str) -> Vec<ChunkAnalysis> {
         around.retain(|index| definitions[*index].end > chunk.first);
         for index in &around {
             let name = &text[definitions[*index].name.clone()];
-            scratch.add(name, IN_NAME);
-            if definitions[*index].line >= chunk.first {
+            let is_own = chunk.definition == Some(*index);
+            scratch.add(name, if is_own { IN_NAME | IN_OWN_NAME } else { IN_NAME });
+            if definitions[*index].line >= chunk.first && !is_elsewhere(language, lines.line(definitions[*index].line))
+            {
                 scratch.found.push(exact_term(name) << 8 | u64::from(IN_NAME));
             }
         }
         let name = chunk.definition.map_or(0..0, |index| definitions[index].name.clone());
+        let name_words = words_of(&text[name.clone()]);
         let name = (name.start as u32, name.len().min(usize::from(u16::MAX)) as u16);
         let (terms, _) = scratch.counts();
-        analyzed.push(ChunkAnalysis { first: chunk.first as u32, end: chunk.end as u32, name, length, terms });
+        analyzed.push(ChunkAnalysis {
+            first: chunk.first as u32,
+            end: chunk.end as u32,
+            name,
+            name_words,
+            length,
+            terms,
+        });
     }
     analyzed
+}
+
+/// Whether a line names what another file defines, as `mod name;` does.
+fn is_elsewhere(language: &Language, line: &str) -> bool {
+    language.name == "rust" && line.contains("mod ") && line.trim_end().ends_with(';')
+}
+
+/// How many words a name has.
+fn words_of(name: &str) -> u8 {
+    let mut words = 0_u8;
+    each_term(name, |_, kind| words = words.saturating_add(u8::from(kind == TermKind::Word)));
+    words
 }
 
 /// The part of a line that is indexed.

@@ -1,7 +1,7 @@
 //! Turns ranked chunks into places to show. Each file is opened anew through the call's hands, which ask policy again; if
 //! its content isn't what was indexed, its lines are found again.
 
-use toolgate_contract::{FileHands, SearchHit, WorkspacePath};
+use toolgate_contract::{AlsoFound, FileHands, SearchHit, WorkspacePath};
 
 use crate::analysis::{analyze, decode};
 use crate::index_state::content_hash;
@@ -9,7 +9,7 @@ use crate::outline::Lines;
 use crate::query::Query;
 use crate::ranking::Ranked;
 use crate::refresh::read_text;
-use crate::segment::{ChunkRecord, FileRecord};
+use crate::segment::{ChunkRecord, FileRecord, Segment};
 use crate::terms::each_term;
 
 /// Lines of a snippet.
@@ -24,16 +24,25 @@ pub(crate) struct Found<'a> {
     pub(crate) ranked: Ranked,
     pub(crate) file: &'a FileRecord,
     pub(crate) chunk: ChunkRecord,
+    /// Its file's next best chunks.
+    pub(crate) others: Vec<ChunkRecord>,
+}
+
+impl<'a> Found<'a> {
+    /// A chunk of this segment.
+    pub(crate) fn new(ranked: Ranked, segment: &'a Segment) -> Self {
+        let chunk = segment.documents[ranked.document as usize];
+        let others = ranked.others.iter().flatten().map(|document| segment.documents[*document as usize]).collect();
+        Self { ranked, file: &segment.files[chunk.file as usize], chunk, others }
+    }
 }
 
 /// The place to show; none if the file can't be read by now, or by this call.
 pub(crate) fn hit(found: &Found<'_>, query: &Query, hands: &dyn FileHands) -> Option<SearchHit> {
     let place = WorkspacePath { root: found.file.root as usize, path: found.file.path.clone() };
     let (bytes, ..) = read_text(hands.open_at(&place).ok()?.file)?;
-    let mut chunk = found.chunk;
-    if content_hash(&bytes) != found.file.content {
-        chunk = best_chunk(&place.path, &bytes, query)?;
-    }
+    let is_indexed = content_hash(&bytes) == found.file.content;
+    let chunk = if is_indexed { found.chunk } else { best_chunk(&place.path, &bytes, query)? };
     let Some(text) = decode(&bytes) else {
         return Some(by_path(place, found, query));
     };
@@ -59,13 +68,25 @@ pub(crate) fn hit(found: &Found<'_>, query: &Query, hands: &dyn FileHands) -> Op
         snippet_line: from as u32 + 1,
         snippet,
         why,
+        // Of another content, they would be other lines.
+        also: if is_indexed { also(&text, lines.len(), &found.others) } else { Vec::new() },
     })
+}
+
+/// Other chunks of the file, by their lines and names.
+fn also(text: &str, lines: usize, others: &[ChunkRecord]) -> Vec<AlsoFound> {
+    let place = |chunk: &ChunkRecord| {
+        let last = (chunk.first + chunk.lines).min(lines as u32);
+        AlsoFound { lines: [chunk.first + 1, last], symbol: name(text, chunk.name) }
+    };
+    others.iter().map(place).collect()
 }
 
 /// A file of which only the path is known.
 fn by_path(place: WorkspacePath, found: &Found<'_>, query: &Query) -> SearchHit {
     let why = why(found, None, query);
-    SearchHit { place, first: 1, last: 1, symbol: None, snippet_line: 1, snippet: String::new(), why }
+    let (snippet, also) = (String::new(), Vec::new());
+    SearchHit { place, first: 1, last: 1, symbol: None, snippet_line: 1, snippet, why, also }
 }
 
 /// The chunk of a text that has most of the question's terms.
@@ -84,6 +105,7 @@ fn best_chunk(path: &str, bytes: &[u8], query: &Query) -> Option<ChunkRecord> {
         first: best.first,
         lines: best.end - best.first,
         name: best.name,
+        name_words: best.name_words,
         length: best.length,
     })
 }

@@ -17,6 +17,7 @@ mod ranking;
 mod refresh;
 mod segment;
 mod static_model;
+mod tally;
 mod terms;
 mod word_pieces;
 mod word_scan;

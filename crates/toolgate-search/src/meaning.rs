@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::language::FileKind;
 use crate::query::Query;
-use crate::ranking::{Candidates, Ranked, sort};
+use crate::ranking::{Candidates, OTHERS, Ranked, sort};
 use crate::static_model::StaticModel;
 
 /// How many files of each list are joined.
@@ -35,7 +35,17 @@ pub(crate) fn rank_by_meaning(
             let Some((score, document)) = scored.max_by(|(a, _), (b, _)| a.total_cmp(b)) else { continue };
             let score = score * factor(record.kind());
             if score > 0.0 {
-                found.push(Ranked { segment: number, document, score, terms: 0, names: 0, path: 0, is_close: true });
+                let others = [None; OTHERS];
+                found.push(Ranked {
+                    segment: number,
+                    document,
+                    score,
+                    terms: 0,
+                    names: 0,
+                    path: 0,
+                    is_close: true,
+                    others,
+                });
             }
         }
     }

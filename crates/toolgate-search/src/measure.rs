@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::analysis::{FileAnalysis, analyze};
 use crate::query::Query;
-use crate::ranking::{Candidates, Weights, rank};
+use crate::ranking::{Candidates, Ranked, Weights, rank};
 use crate::segment::{AnalyzedFile, Segment, Stamp, VectorForm};
 
 /// A file that was analyzed.
@@ -23,6 +23,8 @@ pub struct MeasuredPlace {
     pub first: u32,
     /// The last line.
     pub last: u32,
+    /// The first and last lines of other places in the file.
+    pub also: Vec<(u32, u32)>,
 }
 
 /// Analyzes a file.
@@ -51,12 +53,21 @@ impl MeasuredTree {
         let all = vec![true; self.0.files.len()];
         let ranked =
             rank(&Candidates { segments: vec![(&self.0, &all)] }, &Query::new(question), &Weights::DEFAULT, limit);
-        let place = |document: u32| {
+        let lines = |document: u32| {
             let chunk = self.0.documents[document as usize];
-            let path = self.0.files[chunk.file as usize].path.clone();
-            MeasuredPlace { path, first: chunk.first + 1, last: chunk.first + chunk.lines }
+            (chunk.first + 1, chunk.first + chunk.lines)
         };
-        ranked.iter().map(|ranked| place(ranked.document)).collect()
+        let place = |ranked: &Ranked| {
+            let path = self.0.files[self.0.documents[ranked.document as usize].file as usize].path.clone();
+            let (first, last) = lines(ranked.document);
+            MeasuredPlace {
+                path,
+                first,
+                last,
+                also: ranked.others.iter().flatten().map(|other| lines(*other)).collect(),
+            }
+        };
+        ranked.iter().map(place).collect()
     }
 
     /// How many bytes the index of the tree takes.

@@ -1,7 +1,7 @@
 //! What a question asks for: its terms, and what its words say about the kind of file.
 
 use crate::language::FileKind;
-use crate::terms::{Term, TermKind, each_term, exact_term, word_term};
+use crate::terms::{Term, TermKind, each_term, exact_term, whole_term, word_term};
 
 /// Words that a question has and that say nothing about the code.
 const STOP_WORDS: &[&str] = &[
@@ -54,6 +54,9 @@ const WEAK: f32 = 0.4;
 /// What a whole identifier of several parts counts beside its parts.
 const WHOLE: f32 = 1.5;
 
+/// The most words of a question that may be one identifier in the code: `default body limit` is `DefaultBodyLimit`.
+const LONGEST_COMPOUND: usize = 3;
+
 /// The most terms of a question that are looked up.
 const MOST_TERMS: usize = 63;
 
@@ -69,6 +72,14 @@ pub(crate) struct QueryTerm {
     pub(crate) is_whole: bool,
     /// Whether it is the name of a definition, as it is written.
     pub(crate) is_exact: bool,
+    /// Whether it is made of neighbouring words, so that a text without it lacks nothing.
+    pub(crate) is_compound: bool,
+}
+
+impl QueryTerm {
+    fn new(word: String, term: Term) -> Self {
+        Self { word, term, weight: 1.0, is_whole: false, is_exact: false, is_compound: false }
+    }
 }
 
 /// A question.
@@ -104,9 +115,36 @@ impl Query {
             let name = question.trim().trim_end_matches("()");
             let last = name.rsplit([':', '.', '#', '>']).next().unwrap_or(name);
             let (word, term) = (name.to_lowercase(), exact_term(last));
-            query.terms.push(QueryTerm { word, term, weight: WHOLE, is_whole: false, is_exact: true });
+            let kind = QueryTerm { weight: WHOLE, is_exact: true, ..QueryTerm::new(word, term) };
+            query.terms.push(kind);
         }
+        query.add_compounds(question);
         query
+    }
+
+    /// Adds what neighbouring words are as one identifier.
+    fn add_compounds(&mut self, question: &str) {
+        let words: Vec<String> =
+            question.split(|c: char| !c.is_ascii_alphanumeric()).map(str::to_ascii_lowercase).collect();
+        for count in 2..=LONGEST_COMPOUND {
+            for parts in words.windows(count) {
+                let (first, last) = (parts[0].as_str(), parts[count - 1].as_str());
+                if parts.iter().any(|part| part.len() < 2) || [first, last].iter().any(|end| STOP_WORDS.contains(end)) {
+                    continue;
+                }
+                let joined = parts.concat();
+                // The last word in both numbers: the code may have one, or several.
+                let other = joined.strip_suffix('s').map_or_else(|| format!("{joined}s"), str::to_owned);
+                for letters in [joined, other] {
+                    let term = whole_term(&letters);
+                    if self.terms.len() < MOST_TERMS && self.terms.iter().all(|known| known.term != term) {
+                        let compound =
+                            QueryTerm { is_whole: true, is_compound: true, ..QueryTerm::new(parts.join(" "), term) };
+                        self.terms.push(compound);
+                    }
+                }
+            }
+        }
     }
 
     fn add(&mut self, word: &str, term: Term, kind: TermKind) {
@@ -115,19 +153,23 @@ impl Query {
             Some(known) => known.is_whole |= is_whole,
             None if has_room => {
                 let weight = if is_whole { WHOLE } else { 1.0 };
-                self.terms.push(QueryTerm { word: word.to_owned(), term, weight, is_whole, is_exact: false });
+                self.terms.push(QueryTerm { weight, is_whole, ..QueryTerm::new(word.to_owned(), term) });
             }
             None => {}
         }
     }
 }
 
-/// Whether a question is one identifier, such as `parse_header`, `Gate::perform` or `HttpServer`.
+/// Whether a question is one identifier, such as `parse_header`, `Gate::perform`, `HttpServer`, `_open` or `open()`.
 fn is_symbol(question: &str) -> bool {
-    let question = question.trim().trim_end_matches("()");
+    let question = question.trim();
+    let name = question.trim_end_matches("()");
+    let is_called = name.len() < question.len();
+    let question = name;
     let is_identifier = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | ':' | '.' | '#' | '>' | '-');
     let looks_like_name = question.chars().skip(1).any(|c| c.is_uppercase() || matches!(c, '_' | ':' | '.'))
-        || question.starts_with(char::is_uppercase);
+        || question.starts_with(|c: char| c.is_uppercase() || c == '_')
+        || is_called;
     !question.is_empty() && question.chars().all(is_identifier) && looks_like_name
 }
 
@@ -141,4 +183,34 @@ fn about(question: &str) -> Option<FileKind> {
     words.find_map(|word| {
         if is_one_of(&TESTS, word) { Some(FileKind::Tests) } else { is_one_of(&DOCS, word).then_some(FileKind::Docs) }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbouring_words_may_be_one_identifier() {
+        let has = |question: &str, name: &str| {
+            let query = Query::new(question);
+            let mut whole = None;
+            each_term(name, |term, kind| whole = (kind == TermKind::Whole).then_some(term).or(whole));
+            query.terms.iter().any(|term| term.is_compound && Some(term.term) == whole)
+        };
+        assert!(has("the default body limit of requests", "DefaultBodyLimit"));
+        assert!(has("default body limits", "default_body_limit") && has("body limit", "BodyLimits"));
+        assert!(!has("limit of the body", "limitOfThe") && !has("default limit of a body", "DefaultBody"));
+        let long = Query::new(&(0..200).map(|number| format!("word{number} ")).collect::<String>());
+        assert!(long.terms.len() <= MOST_TERMS + 1, "each has a bit");
+    }
+
+    #[test]
+    fn one_identifier_is_told_from_a_word() {
+        for name in ["parse_header", "Gate::perform", "HttpServer", "Server", "_open", "open()", "a.b"] {
+            assert!(is_symbol(name), "{name}");
+        }
+        for words in ["open", "open the file", "", "()", "?"] {
+            assert!(!is_symbol(words), "{words}");
+        }
+    }
 }

@@ -2,11 +2,11 @@
 //! neighbours say. Files are ranked first, since a question is nearly always about a file's subject; the best chunk of each
 //! file is shown.
 
-use crate::analysis::{IN_COMMENT, IN_NAME};
 use crate::language::FileKind;
-use crate::query::{Query, QueryTerm};
-use crate::segment::{FileRecord, Posting, Segment};
-use crate::terms::{Term, terms};
+use crate::query::Query;
+use crate::segment::{ChunkRecord, FileRecord, Segment};
+use crate::tally::{ChunkTally, FileTally, tallied};
+use crate::terms::terms;
 
 /// What a definition counts whose whole name is all that was asked for, in any spelling, and once more if it is spelled so: whoever
 /// types one identifier wants the place that defines it, also if that is a test, and not those that mention its parts.
@@ -22,8 +22,16 @@ pub(crate) struct Weights {
     /// The same for whole files.
     pub(crate) file_k: f32,
     pub(crate) file_b: f32,
-    /// What a term in a defined name counts, in occurrences.
+    /// What a term in a chunk's own name counts, in occurrences.
     pub(crate) name: f32,
+    /// What a term in the name of a definition around it counts.
+    pub(crate) outer_name: f32,
+    /// What a term in a definition's first line counts, where the place in a file is chosen.
+    pub(crate) signature: f32,
+    /// The factor of a name of which every word was asked for, where the place in a file is chosen.
+    pub(crate) whole_name: f32,
+    /// What words of the question count that are one identifier in the code.
+    pub(crate) compound: f32,
     /// What a term in a comment counts beside its occurrence.
     pub(crate) comment: f32,
     /// The share of the whole file's score.
@@ -48,6 +56,8 @@ pub(crate) struct Weights {
     pub(crate) chunk_coverage: f32,
     /// What a file name counts of which every word was asked for.
     pub(crate) whole_stem: f32,
+    /// The factor of examples and benchmarks.
+    pub(crate) example: f32,
     /// The factor of files that programs write, such as lock files.
     pub(crate) generated: f32,
     /// The share of a better file's score that files named like it get.
@@ -59,24 +69,29 @@ pub(crate) struct Weights {
 impl Weights {
     pub(crate) const DEFAULT: Self = Self {
         chunk_k: 3.2,
-        chunk_b: 0.15,
-        file_k: 8.0,
-        file_b: 0.3,
-        name: 7.0,
+        chunk_b: 0.3,
+        file_k: 9.0,
+        file_b: 0.4,
+        name: 5.6,
+        outer_name: 3.0,
+        signature: 4.0,
+        whole_name: 1.0,
+        compound: 0.4,
         comment: 0.1,
         file: 0.03,
         path: 1.8,
-        stem: 0.5,
+        stem: 0.65,
         others: 0.06,
         definition: 1.2,
         test: 0.6,
         about: 1.0,
         docs: 0.5,
-        coverage: 0.6,
+        coverage: 1.0,
         chunk_coverage: 0.15,
-        whole_stem: 0.36,
+        whole_stem: 0.2,
+        example: 0.6,
         generated: 0.5,
-        counterpart: 0.07,
+        counterpart: 0.1,
         siblings: 0.04,
     };
 }
@@ -101,49 +116,25 @@ pub(crate) struct Ranked {
     pub(crate) path: u64,
     /// Whether it is close to the question in meaning, as far as weights tell.
     pub(crate) is_close: bool,
+    /// The next best chunks of its file.
+    pub(crate) others: [Option<u32>; OTHERS],
 }
 
-/// What is known of a chunk while it is scored.
-#[derive(Debug, Clone, Copy, Default)]
-struct ChunkTally {
-    score: f32,
-    terms: u64,
-    names: u64,
-    has_whole_name: bool,
-    has_exact_name: bool,
-}
-
-/// What is known of a file while it is scored: as a whole, and by its path.
-#[derive(Debug, Clone, Copy, Default)]
-struct FileTally {
-    body: f32,
-    path: f32,
-    terms: u64,
-    path_terms: u64,
-    stem_terms: u64,
-}
-
-/// Scores of one segment's documents.
-struct SegmentScores {
-    chunks: Vec<ChunkTally>,
-    files: Vec<FileTally>,
-}
+/// How many places of a file are named beside its best.
+pub(crate) const OTHERS: usize = 3;
+/// What such a place needs of the best one's score.
+const OTHER_SHARE: f32 = 0.2;
 
 /// The best chunk of each of the best files, best first.
 pub(crate) fn rank(candidates: &Candidates<'_>, query: &Query, weights: &Weights, limit: usize) -> Vec<Ranked> {
-    let averages = Averages::of(candidates);
-    let blank = |(segment, _): &(&Segment, &[bool])| SegmentScores {
-        chunks: vec![ChunkTally::default(); segment.documents.len()],
-        files: vec![FileTally::default(); segment.files.len()],
-    };
-    let mut scores: Vec<SegmentScores> = candidates.segments.iter().map(blank).collect();
-    let add = |(number, term)| add_term(candidates, &averages, weights, (number, term), &mut scores);
-    let says: Vec<f32> = query.terms.iter().enumerate().map(add).collect();
+    let (scores, says) = tallied(candidates, query, weights);
     let ranking = FileRanking { query, weights, says: &says };
     let mut files = Vec::new();
     for (number, ((segment, alive), scored)) in candidates.segments.iter().zip(&scores).enumerate() {
         let alive = segment.files.iter().zip(&scored.files).zip(*alive).filter(|(_, alive)| **alive);
-        files.extend(alive.filter_map(|((record, tally), _)| ranking.file(number, record, tally, &scored.chunks)));
+        files.extend(
+            alive.filter_map(|((record, tally), _)| ranking.file((number, segment), record, tally, &scored.chunks)),
+        );
     }
     sort(&mut files);
     agree(candidates, weights, &mut files);
@@ -153,6 +144,17 @@ pub(crate) fn rank(candidates: &Candidates<'_>, query: &Query, weights: &Weights
 
 pub(crate) fn sort(files: &mut [Ranked]) {
     files.sort_by(|a, b| b.score.total_cmp(&a.score).then((a.segment, a.document).cmp(&(b.segment, b.document))));
+}
+
+/// The chunks of a file that count.
+#[derive(Default)]
+struct FileChunks {
+    score: f32,
+    sum: f32,
+    /// What is shown: a chunk, its document, and those of the next best. The document of the path if no chunk has a term.
+    place: ChunkTally,
+    document: u32,
+    others: [Option<u32>; OTHERS],
 }
 
 /// Ranks files, once every term is counted.
@@ -165,41 +167,67 @@ struct FileRanking<'a> {
 
 impl FileRanking<'_> {
     /// The file with its best chunk; none if it has no term of the question.
-    fn file(&self, segment: usize, record: &FileRecord, tally: &FileTally, chunks: &[ChunkTally]) -> Option<Ranked> {
+    fn file(
+        &self,
+        (number, segment): (usize, &Segment),
+        record: &FileRecord,
+        tally: &FileTally,
+        chunks: &[ChunkTally],
+    ) -> Option<Ranked> {
         if tally.terms | tally.path_terms == 0 {
             return None;
         }
         let weights = self.weights;
-        let (best, document, sum) = self.best_chunk(record, chunks);
-        let others = (sum - best.score).min(2.0 * best.score);
-        let score = best.score + weights.others * others + weights.file * tally.body + weights.path * tally.path;
+        let FileChunks { score, sum, place, document, others } = self.chunks(segment, record, chunks);
+        let rest = (sum - score).min(2.0 * score);
+        let score = score + weights.others * rest + weights.file * tally.body + weights.path * tally.path;
         let score = score
             * (1.0 + weights.coverage * self.share(tally.terms | tally.path_terms))
-            * (1.0 + weights.chunk_coverage * self.share(best.terms))
+            * (1.0 + weights.chunk_coverage * self.share(place.terms))
             * self.name_factor(record, tally)
             * kind_factor(self.query, self.weights, record.kind());
-        let (terms, names, path) = (best.terms, best.names, tally.path_terms);
-        Some(Ranked { segment, document, score, terms, names, path, is_close: false })
+        let (terms, names, path) = (place.terms, place.names, tally.path_terms);
+        Some(Ranked { segment: number, document, score, terms, names, path, is_close: false, others })
     }
 
-    /// The best chunk of a file, its document, and the sum of all; the document of the path if no chunk has a term.
-    fn best_chunk(&self, record: &FileRecord, chunks: &[ChunkTally]) -> (ChunkTally, u32, f32) {
-        let named = self.weights.definition * if self.query.is_symbol { SYMBOL } else { 1.0 };
-        let (mut best, mut document, mut sum) = (ChunkTally::default(), record.first, 0.0);
+    /// The chunks of a file that count: for its score, the best and the sum of all; to be shown, the best place and the next.
+    fn chunks(&self, segment: &Segment, record: &FileRecord, chunks: &[ChunkTally]) -> FileChunks {
+        let mut found = FileChunks { document: record.first, ..FileChunks::default() };
+        let mut best = [(0.0, None); OTHERS + 1];
         for at in record.first + 1..=record.first + record.chunks {
-            let mut chunk = chunks[at as usize];
-            if chunk.has_whole_name {
-                chunk.score *= named;
+            let chunk = &chunks[at as usize];
+            if chunk.score <= 0.0 {
+                continue;
             }
-            if chunk.has_exact_name {
-                chunk.score *= EXACT;
-            }
-            sum += chunk.score;
-            if chunk.score > best.score {
-                (best, document) = (chunk, at);
+            let named = self.named(chunk);
+            found.score = found.score.max(chunk.score * named);
+            found.sum += chunk.score * named;
+            let place = chunk.place * named * self.declared(chunk, &segment.documents[at as usize]);
+            if let Some(rank) = best.iter().position(|(score, _)| place > *score) {
+                best[rank..].rotate_right(1);
+                best[rank] = (place, Some(at));
             }
         }
-        (best, document, sum)
+        if let (most, Some(document)) = best[0] {
+            (found.document, found.place) = (document, chunks[document as usize]);
+            let is_near = |(score, document): (f32, Option<u32>)| document.filter(|_| score >= OTHER_SHARE * most);
+            found.others = std::array::from_fn(|at| is_near(best[at + 1]));
+        }
+        found
+    }
+
+    /// What a chunk counts for having a name that was asked for.
+    fn named(&self, chunk: &ChunkTally) -> f32 {
+        let whole = self.weights.definition * if self.query.is_symbol { SYMBOL } else { 1.0 };
+        let whole = if chunk.has_whole_name { whole } else { 1.0 };
+        if chunk.has_exact_name { whole * EXACT } else { whole }
+    }
+
+    /// What a chunk counts as a place for how much of its own name was asked for.
+    fn declared(&self, chunk: &ChunkTally, record: &ChunkRecord) -> f32 {
+        let words = u32::from(record.name_words).max(1);
+        let share = chunk.own_name.count_ones().min(words) as f32 / words as f32;
+        1.0 + self.weights.whole_name * share * share
     }
 
     /// How much of what the question says these terms say.
@@ -212,6 +240,7 @@ impl FileRanking<'_> {
     fn name_factor(&self, record: &FileRecord, tally: &FileTally) -> f32 {
         let words = terms(stem_of(&record.path)).len().max(1);
         let whole = if tally.stem_terms.count_ones() as usize >= words { 1.0 + self.weights.whole_stem } else { 1.0 };
+        let whole = if is_example(&record.path) { whole * self.weights.example } else { whole };
         let is_weak = is_generated(&record.path) || record.chunks == 0;
         if is_weak { whole * self.weights.generated } else { whole }
     }
@@ -274,135 +303,16 @@ fn subject(path: &str) -> &str {
     ["_test", "_tests", "_spec", "Test", "Tests"].iter().find_map(|end| stem.strip_suffix(end)).unwrap_or(stem)
 }
 
+/// Whether a file shows how others are used, or measures them, by its directory.
+fn is_example(path: &str) -> bool {
+    const DIRECTORIES: [&str; 9] =
+        ["examples", "example", "_examples", "benches", "bench", "benchmarks", "demo", "demos", "samples"];
+    path.rsplit('/').skip(1).any(|directory| DIRECTORIES.contains(&directory))
+}
+
 /// Whether a program writes the file, by its name.
 fn is_generated(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     ["package-lock.json", "pnpm-lock.yaml", "go.sum"].contains(&name)
         || [".lock", ".min.js", ".min.css", ".map", ".snap", ".svg"].iter().any(|end| name.ends_with(end))
-}
-
-/// How long chunks and files are, and how many there are.
-struct Averages {
-    chunk: f32,
-    file: f32,
-    files: f32,
-    /// The terms of each file, by segment.
-    lengths: Vec<Vec<u32>>,
-}
-
-impl Averages {
-    fn of(candidates: &Candidates<'_>) -> Self {
-        let (mut terms, mut chunks, mut files) = (0_u64, 0_u64, 0_u64);
-        let mut lengths = Vec::new();
-        for (segment, alive) in &candidates.segments {
-            let mut of_segment = vec![0_u32; segment.files.len()];
-            for document in &segment.documents {
-                if alive[document.file as usize] && document.lines > 0 {
-                    of_segment[document.file as usize] += document.length;
-                    chunks += 1;
-                }
-            }
-            terms += of_segment.iter().map(|length| u64::from(*length)).sum::<u64>();
-            files += alive.iter().filter(|alive| **alive).count() as u64;
-            lengths.push(of_segment);
-        }
-        let average = |count: u64| (terms as f32 / count.max(1) as f32).max(1.0);
-        Self { chunk: average(chunks), file: average(files), files: files.max(1) as f32, lengths }
-    }
-}
-
-/// The documents of one segment that have a term.
-#[derive(Default)]
-struct TermHits {
-    chunks: Vec<Posting>,
-    /// Each file with how often it has the term.
-    files: Vec<(u32, f32)>,
-    /// Documents of paths that have it, and of those whose last name has it.
-    paths: Vec<u32>,
-    stems: Vec<u32>,
-}
-
-/// Adds one term to the scores; returns how much it says, which is more the fewer files have it.
-fn add_term(
-    candidates: &Candidates<'_>,
-    averages: &Averages,
-    weights: &Weights,
-    (number, term): (usize, &QueryTerm),
-    scores: &mut [SegmentScores],
-) -> f32 {
-    let bit = 1_u64 << number;
-    let hits: Vec<TermHits> =
-        candidates.segments.iter().map(|(segment, alive)| term_hits(segment, alive, term.term, weights)).collect();
-    let rarity = |count: usize| {
-        let count = count as f32;
-        (1.0 + (averages.files - count + 0.5).max(0.0) / (count + 0.5)).ln() * term.weight
-    };
-    let says = rarity(hits.iter().map(|hits| hits.files.len()).sum());
-    let path_says = rarity(hits.iter().map(|hits| hits.paths.len()).sum::<usize>().max(1));
-    for (at, ((segment, _), scored)) in candidates.segments.iter().zip(scores).enumerate() {
-        for (file, count) in &hits[at].files {
-            let length = averages.lengths[at][*file as usize] as f32 / averages.file;
-            let tally = &mut scored.files[*file as usize];
-            tally.body += says * saturated(*count, length, weights.file_k, weights.file_b);
-            tally.terms |= bit;
-        }
-        for posting in &hits[at].chunks {
-            let length = segment.documents[posting.document as usize].length as f32 / averages.chunk;
-            let tally = &mut scored.chunks[posting.document as usize];
-            tally.score += says * saturated(occurrences(posting, weights), length, weights.chunk_k, weights.chunk_b);
-            tally.terms |= bit;
-            if posting.places & IN_NAME != 0 {
-                tally.names |= bit;
-                tally.has_whole_name |= term.is_whole;
-                tally.has_exact_name |= term.is_exact;
-            }
-        }
-        for document in &hits[at].paths {
-            let posting = &segment.documents[*document as usize];
-            let tally = &mut scored.files[posting.file as usize];
-            tally.path_terms |= bit;
-            tally.path += path_says;
-        }
-        for document in &hits[at].stems {
-            let tally = &mut scored.files[segment.documents[*document as usize].file as usize];
-            tally.stem_terms |= bit;
-            tally.path += path_says * (weights.stem - 1.0);
-        }
-    }
-    says
-}
-
-/// The documents of a segment that have a term and count.
-fn term_hits(segment: &Segment, alive: &[bool], term: Term, weights: &Weights) -> TermHits {
-    let mut hits = TermHits::default();
-    for posting in segment.postings(term) {
-        let Some(document) = segment.documents.get(posting.document as usize) else { break };
-        if !alive[document.file as usize] {
-            continue;
-        }
-        if document.lines == 0 {
-            hits.paths.push(posting.document);
-            if posting.places & IN_NAME != 0 {
-                hits.stems.push(posting.document);
-            }
-            continue;
-        }
-        let count = occurrences(&posting, weights);
-        match hits.files.last_mut() {
-            Some((file, sum)) if *file == document.file => *sum += count,
-            _ => hits.files.push((document.file, count)),
-        }
-        hits.chunks.push(posting);
-    }
-    hits
-}
-
-/// How often a chunk has a term, where names and comments count more.
-fn occurrences(posting: &Posting, weights: &Weights) -> f32 {
-    let is = |place: u8| f32::from(u8::from(posting.places & place != 0));
-    f32::from(posting.count) + weights.name * is(IN_NAME) + weights.comment * is(IN_COMMENT)
-}
-
-fn saturated(occurrences: f32, length: f32, k: f32, b: f32) -> f32 {
-    occurrences * (k + 1.0) / (occurrences + k * (1.0 - b + b * length))
 }

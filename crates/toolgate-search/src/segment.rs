@@ -3,19 +3,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::{FileAnalysis, TermCount};
+use crate::analysis::{ChunkAnalysis, FileAnalysis, TermCount};
 use crate::language::FileKind;
 use crate::terms::Term;
 
 /// The form of the bytes; another is not read.
-const FORM: &[u8; 8] = b"tgindex2";
+const FORM: &[u8; 8] = b"tgindex3";
 /// Bytes of a term's entry in the dictionary: five of its hash, four of where its postings begin.
 const ENTRY: usize = 9;
 
 /// Bytes of a posting at most, but for terms that are in a chunk dozens of times; of a chunk's record, and of a file's beside
 /// its path.
 const POSTING: usize = 5;
-const CHUNK_RECORD: usize = 12;
+const CHUNK_RECORD: usize = 13;
 const FILE_RECORD: usize = 88;
 
 /// What the file system says of a file. As long as all of it is the same, so is the content.
@@ -64,6 +64,7 @@ pub(crate) struct ChunkRecord {
     pub(crate) first: u32,
     pub(crate) lines: u32,
     pub(crate) name: (u32, u16),
+    pub(crate) name_words: u8,
     pub(crate) length: u32,
 }
 
@@ -120,6 +121,8 @@ struct SegmentHead {
 type Keyed = (u64, u32);
 
 const DOCUMENT_BITS: u32 = 24;
+/// Bits of a posting's places.
+const PLACE_BITS: u32 = 4;
 
 impl Segment {
     /// A segment of these files, whose vectors have this form.
@@ -137,10 +140,12 @@ impl Segment {
                 documents.push(chunk);
             };
             let length = file.analysis.path.len() as u32;
-            add(ChunkRecord { file: number, first: 0, lines: 0, name: (0, 0), length }, &file.analysis.path);
+            let path = ChunkRecord { file: number, first: 0, lines: 0, name: (0, 0), name_words: 0, length };
+            add(path, &file.analysis.path);
             for chunk in &file.analysis.chunks {
                 let (first, lines) = (chunk.first, chunk.end - chunk.first);
-                add(ChunkRecord { file: number, first, lines, name: chunk.name, length: chunk.length }, &chunk.terms);
+                let ChunkAnalysis { name, name_words, length, .. } = *chunk;
+                add(ChunkRecord { file: number, first, lines, name, name_words, length }, &chunk.terms);
             }
             vectors.extend_from_slice(&file.vectors);
             let AnalyzedFile { root, path, stamp, content, is_young, analysis, .. } = file;
@@ -312,7 +317,7 @@ fn encode_postings(of_term: &[Keyed], bytes: &mut Vec<u8>) {
             encode_number(distance, bytes);
         } else {
             encode_number(distance | 1, bytes);
-            encode_number(u64::from((payload >> 8) << 2 | payload & 3), bytes);
+            encode_number(u64::from((payload >> 8) << PLACE_BITS | payload & ((1 << PLACE_BITS) - 1)), bytes);
         }
     }
 }
@@ -357,7 +362,7 @@ impl Iterator for Postings<'_> {
             0 => (1, 0),
             _ => {
                 let packed = decode_number(&mut self.bytes)?;
-                ((packed >> 2) as u16, (packed & 3) as u8)
+                ((packed >> PLACE_BITS) as u16, (packed & ((1 << PLACE_BITS) - 1)) as u8)
             }
         };
         Some(Posting { document: self.document, count, places })

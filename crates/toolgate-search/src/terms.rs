@@ -53,6 +53,11 @@ pub(crate) fn word_term(word: &str) -> Term {
     hash(stem(lower.as_bytes()))
 }
 
+/// The term of a whole identifier whose parts, joined in lower case, are these letters.
+pub(crate) fn whole_term(letters: &str) -> Term {
+    hash(letters.as_bytes())
+}
+
 /// The term of a name as it is written, which no word of a text has: `Open`, `open` and `OPEN` are three.
 pub(crate) fn exact_term(name: &str) -> Term {
     let marked = [b"=", name.as_bytes()].concat();

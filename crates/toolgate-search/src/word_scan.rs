@@ -55,10 +55,7 @@ pub(crate) fn scan(
     let segment = Segment::build(matching, VectorForm::default());
     let all = vec![true; segment.files.len()];
     let ranked = rank(&Candidates { segments: vec![(&segment, &all)] }, query, &Weights::DEFAULT, limit);
-    let hits = ranked.into_iter().filter_map(|ranked| {
-        let chunk = segment.documents[ranked.document as usize];
-        hit(&Found { ranked, file: &segment.files[chunk.file as usize], chunk }, query, hands)
-    });
+    let hits = ranked.into_iter().filter_map(|ranked| hit(&Found::new(ranked, &segment), query, hands));
     let hits = hits.map(|hit| SearchHit { why: format!("not indexed yet; {}", hit.why), ..hit }).collect();
     (hits, scanned)
 }

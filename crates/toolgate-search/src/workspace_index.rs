@@ -224,11 +224,9 @@ fn shown(
     hands: &dyn FileHands,
     limit: usize,
 ) -> Vec<SearchHit> {
-    let hits = ranked.into_iter().filter_map(|ranked| {
-        let segment = &state.segments[ranked.segment].segment;
-        let chunk = segment.documents[ranked.document as usize];
-        hit(&Found { ranked, file: &segment.files[chunk.file as usize], chunk }, query, hands)
-    });
+    let hits = ranked
+        .into_iter()
+        .filter_map(|ranked| hit(&Found::new(ranked, &state.segments[ranked.segment].segment), query, hands));
     hits.take(limit).collect()
 }
 

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Effect, Hands, Permission, Risk, SearchAnswer, SearchCoverage, SearchHit, SearchKind, SearchQuestion, Spec, Tool,
-    ToolError, counted,
+    AlsoFound, Effect, Hands, Permission, Risk, SearchAnswer, SearchCoverage, SearchHit, SearchKind, SearchQuestion,
+    Spec, Tool, ToolError, counted,
 };
 
 /// Default number of places in one reply.
@@ -89,6 +89,9 @@ struct FoundPlace {
     snippet: String,
     /// Why this place was found.
     why: String,
+    /// Other places in the file that fit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    also: Vec<AlsoFound>,
 }
 
 impl Tool for SearchTool {
@@ -135,6 +138,7 @@ fn search(args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         snippet_line: hit.snippet_line,
         snippet: hit.snippet,
         why: hit.why,
+        also: hit.also,
     };
     let results: Vec<FoundPlace> = hits.into_iter().map(place).collect();
     let note = results.is_empty().then(|| "Nothing fits. Try other words, or `grep`.".to_owned());

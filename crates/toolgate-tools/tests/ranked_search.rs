@@ -77,6 +77,37 @@ async fn a_name_finds_the_definition_that_is_spelled_so() {
 }
 
 #[tokio::test]
+async fn a_name_finds_what_defines_it_and_not_what_mentions_it() {
+    let world = world();
+    world.file("lib.rs", "pub mod backoff_delay;\n").file("other.rs", "fn backoff_delay() -> u64 {\n    100\n}\n");
+    world.file("response.js", "res.sendStatus = function (code) {\n  return this.send(code);\n};\n");
+    world.file("response.test.js", "describe('sendStatus', function () {\n  it('sendStatus', sendStatus);\n});\n");
+    world.file("inner.py", "def _getchar():\n    pass\n");
+    world.file("outer.py", "def getchar():\n    getchar()\n    getchar()\n    getchar()\n");
+    for (query, expected) in [
+        ("backoff_delay", "other.rs"),
+        ("sendStatus", "response.js"),
+        ("_getchar", "inner.py"),
+        ("getchar()", "outer.py"),
+    ] {
+        let found = search(&world, json!({ "query": query })).await;
+        assert_eq!(paths(&found)[0], expected, "{query}: {found}");
+    }
+}
+
+#[tokio::test]
+async fn of_a_file_the_place_that_declares_what_is_asked_for_is_shown_and_others_are_named() {
+    let world = world();
+    let log = "    log(\"socket timeout, the socket had a timeout\");\n".repeat(3);
+    let open = "fn open(socket: Socket, timeout: Duration) {\n    wait(1);\n}\n";
+    world.file("net.rs", format!("{open}\nfn report() {{\n{log}}}\n\nfn unrelated() {{\n    wait(2);\n}}\n"));
+    let found = search(&world, json!({ "query": "socket timeout" })).await;
+    let place = &found["results"][0];
+    assert_eq!((&place["symbol"], &place["lines"]), (&json!("open"), &json!([1, 3])), "{found}");
+    assert_eq!(place["also"], json!([{ "lines": [5, 9], "symbol": "report" }]));
+}
+
+#[tokio::test]
 async fn ignored_hidden_and_secret_files_are_never_found() {
     let world = world();
     world.git_init("built/\n*.log\n");

@@ -1,5 +1,7 @@
 //! `toolgate search`: ranks places of the workspace for a question.
 
+use std::path::{Path, PathBuf};
+
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
@@ -74,28 +76,39 @@ impl SearchArgs {
         let performed =
             CallArgs::approved("search", Value::Object(args).to_string()).perform(invocation, Vec::new())?;
         match (performed.reply.ok && !invocation.json, performed.reply.payload.as_ref()) {
-            (true, Some(payload)) => print(payload),
+            (true, Some(payload)) => print(payload, &beginning(invocation)),
             _ => performed.print(invocation)?,
         }
         Ok(Exit::of_reply(&performed.reply))
     }
 }
 
+/// What paths begin with so that a terminal opens them from here: nothing in the workspace's directory, else that directory.
+fn beginning(invocation: &Invocation) -> PathBuf {
+    let directory = &invocation.location.directory;
+    let is_here = std::env::current_dir().is_ok_and(|here| here == *directory);
+    if is_here { PathBuf::new() } else { directory.clone() }
+}
+
 /// Prints what a search found, for people.
-fn print(payload: &Value) {
+fn print(payload: &Value, beginning: &Path) {
     let text = |value: &Value, name: &str| plain(value[name].as_str().unwrap_or_default());
     for (number, place) in payload["results"].as_array().into_iter().flatten().enumerate() {
         if number > 0 {
             outln!();
         }
-        let at = format!("{}:{}", text(place, "path"), place["lines"][0]);
+        let path = plain(&beginning.join(place["path"].as_str().unwrap_or_default()).to_string_lossy());
         let symbol = text(place, "symbol");
         let symbol = if symbol.is_empty() { String::new() } else { format!("  {symbol}") };
-        outln!("{}{symbol}", paint(BOLD, at));
+        outln!("{}{symbol}", paint(BOLD, format!("{path}:{}", place["lines"][0])));
         outln!("  {}", paint(DIM, text(place, "why")));
         let first = place["snippet_line"].as_u64().unwrap_or(1);
         for (line, content) in place["snippet"].as_str().unwrap_or_default().lines().enumerate() {
             outln!("  {} {}", paint(DIM, format!("{:>5}", first + line as u64)), plain(content));
+        }
+        for also in place["also"].as_array().into_iter().flatten() {
+            let also = format!("also {path}:{}  {}", also["lines"][0], text(also, "symbol"));
+            outln!("  {}", paint(DIM, also.trim_end()));
         }
     }
     for name in ["fallback", "note"] {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::world::{PROGRAM, World};
+use crate::world::{PROGRAM, Said, World};
 
 fn world() -> World {
     World::new()
@@ -17,6 +17,13 @@ fn a_person_gets_places_that_a_terminal_opens_and_a_program_gets_json() {
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.out.starts_with("src/retry.rs:1  backoff_delay\n"), "{}", said.out);
     assert!(said.out.contains("    3     100 << attempt"), "{}", said.out);
+    let directory = world.workspace().canonicalize().unwrap().display().to_string();
+    let from_elsewhere = ["-w", &directory, "search", "backoff_delay"];
+    let elsewhere = Said::from(world.command(PROGRAM).current_dir("/").args(from_elsewhere).output().unwrap());
+    assert!(elsewhere.out.starts_with(&format!("{directory}/src/retry.rs:1  backoff_delay\n")), "{elsewhere:?}");
+    let both = "pub fn first_delay() -> u64 {\n    1\n}\n\npub fn second_delay() -> u64 {\n    2\n}\n";
+    let said = World::new().file("src/delays.rs", both).run(&["search", "delay"]);
+    assert!(said.out.contains("\n  also src/delays.rs:5  second_delay\n"), "{}", said.out);
     let json = world.run(&["--json", "search", "backoffDelay", "--lang", "rust", "--kind", "code"]).json();
     assert_eq!(json["payload"]["results"][0]["path"], Value::from("src/retry.rs"));
     let said = world.run(&["search", "backoffDelay", "--lang", "klingon"]);

@@ -48,10 +48,13 @@ const STATEMENTS: &[&str] = &[
     "in",
 ];
 
-/// `const name = (…) =>`, `name = function`, `export const name = …` in JavaScript and TypeScript.
+/// `const name = (…) =>`, `name = function`, `owner.name = function`, `export const name = …` in JavaScript and TypeScript.
 pub(super) fn assigned_function(language: &Language, line: &str, indent: usize) -> Option<Declared> {
     if !language.is_script() {
         return None;
+    }
+    if let Some(member) = assigned_member(line, indent) {
+        return Some(member);
     }
     let is_exported = line[indent..].starts_with("export ");
     let rest = line[indent..].trim_start_matches("export ").trim_start_matches("default ");
@@ -59,13 +62,40 @@ pub(super) fn assigned_function(language: &Language, line: &str, indent: usize) 
     let keyword = ["const ", "let ", "var "].iter().find(|keyword| rest.starts_with(**keyword));
     let name = word_at(line, at + keyword.map_or(0, |keyword| keyword.len()))?;
     let after = line[name.end..].trim_start();
-    let is_function = after.contains("=>") || after.contains("function");
+    let is_function = after.contains("=>") || has_function(after);
     let is_assigned = after.starts_with('=') && !after.starts_with("==") || keyword.is_some() && after.starts_with(':');
     let is_import = after.trim_start_matches(['=', ' ']).starts_with("require(");
     if !is_assigned || is_import || !(is_function || is_exported || keyword.is_some() && indent == 0) {
         return None;
     }
     Some(Declared { name, has_keyword: keyword.is_some() && is_function, is_function, needs_block: false })
+}
+
+/// Whether `function` begins a function in a text, and isn't only mentioned as in `typeof x === 'function'`.
+fn has_function(text: &str) -> bool {
+    text.match_indices("function").any(|(at, word)| text[at + word.len()..].starts_with(['(', ' ', '*']))
+}
+
+/// `exports.name = function`, `Type.prototype.name = (…) =>`.
+fn assigned_member(line: &str, indent: usize) -> Option<Declared> {
+    let mut name = word_at(line, indent)?;
+    let mut has_owner = false;
+    while line[name.end..].starts_with('.') {
+        name = word_at(line, name.end + 1).filter(|next| next.start == name.end + 1)?;
+        has_owner = true;
+    }
+    let value = line[name.end..].trim_start().strip_prefix('=')?.trim_start();
+    let value = value.strip_prefix("async").map_or(value, str::trim_start);
+    let is_arrow = || value.find("=>").is_some_and(|arrow| is_parameters(value[..arrow].trim()));
+    let is_function = value.strip_prefix("function").is_some_and(|rest| rest.starts_with(['(', ' ', '*']));
+    let is_declared = has_owner && &line[name.clone()] != "exports" && (is_function || is_arrow());
+    is_declared.then_some(Declared { name, has_keyword: false, is_function: true, needs_block: false })
+}
+
+/// Whether this is all that an arrow is preceded by: a name, or names in parentheses.
+fn is_parameters(text: &str) -> bool {
+    text.starts_with('(') && enclosed(text, '(', ')') == Some(text.len())
+        || !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$')
 }
 
 /// `it('does this', () => {` is called `does this`.

@@ -117,6 +117,11 @@ fn hard_definitions_by_language() {
             &["One 2-4", "two 5-16", "three 9-14", "four 17-20", "does five 18-19"],
         ),
         (
+            "a.js",
+            "res.one = function one(a) {\n  var b = function () {\n  };\n  this.no = () => {\n  };\n};\nexports.two = async (a, b) =>\n  a + b;\n\nOne.prototype.three = a => {\n};\nmodule.exports = function () {\n};\na.no = call((b) => {\n});\na.no = b === c;\nfunction four() {\n  var no = typeof a === 'function'\n    ? a : b;\n}\n",
+            &["one 1-6", "b 2-3", "two 7-8", "three 10-11", "four 17-20"],
+        ),
+        (
             "a.go",
             "type (\n\tOne struct {\n\t\ta int\n\t}\n\tTwo string\n)\n\nfunc Three() {\n\tf := func() error {\n\t\treturn nil\n\t}\n}\n",
             &["One 2-4", "Two 5-5", "Three 8-12"],
@@ -196,6 +201,11 @@ fn any_text_is_scanned_without_a_panic() {
             "get ",
             "it('",
             "it('é'",
+            "a.",
+            "é.é = ",
+            "a.b = async",
+            "a.b = async (é =>",
+            "a.b = function",
             ">(",
             "a>(",
             "#if\n#else\n#endif\n#else",
