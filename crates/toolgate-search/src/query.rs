@@ -90,12 +90,19 @@ pub(crate) struct Query {
     pub(crate) is_symbol: bool,
     /// The kind of file that its words are about, if they say so.
     pub(crate) about: Option<FileKind>,
+    /// Whether it asks for examples or measurements.
+    pub(crate) wants_examples: bool,
 }
 
 impl Query {
     /// Reads a question.
     pub(crate) fn new(question: &str) -> Self {
-        let mut query = Self { terms: Vec::new(), is_symbol: is_symbol(question), about: about(question) };
+        let mut query = Self {
+            terms: Vec::new(),
+            is_symbol: is_symbol(question),
+            about: about(question),
+            wants_examples: has_word_of(question, &["example", "demo", "sample", "benchmark", "bench"]),
+        };
         for word in question.split_whitespace() {
             let bare = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
             if STOP_WORDS.contains(&bare.as_str()) {
@@ -178,11 +185,20 @@ fn about(question: &str) -> Option<FileKind> {
     const TESTS: [&str; 5] = ["test", "tests", "testing", "benchmark", "spec"];
     const DOCS: [&str; 9] =
         ["doc", "docs", "documentation", "readme", "changelog", "typo", "guide", "release", "tutorial"];
-    let mut words = question.split(|c: char| !c.is_alphanumeric()).map(word_term);
-    let is_one_of = |words: &[&str], word: Term| words.iter().any(|known| word_term(known) == word);
+    let mut words = question.split(|c: char| !c.is_alphanumeric());
     words.find_map(|word| {
-        if is_one_of(&TESTS, word) { Some(FileKind::Tests) } else { is_one_of(&DOCS, word).then_some(FileKind::Docs) }
+        if has_word_of(word, &TESTS) {
+            Some(FileKind::Tests)
+        } else {
+            has_word_of(word, &DOCS).then_some(FileKind::Docs)
+        }
     })
+}
+
+/// Whether a text has one of these words, in any form.
+fn has_word_of(text: &str, words: &[&str]) -> bool {
+    let mut own = text.split(|c: char| !c.is_alphanumeric()).map(word_term);
+    own.any(|own| words.iter().any(|word| word_term(word) == own))
 }
 
 #[cfg(test)]
@@ -202,6 +218,20 @@ mod tests {
         assert!(!has("limit of the body", "limitOfThe") && !has("default limit of a body", "DefaultBody"));
         let long = Query::new(&(0..200).map(|number| format!("word{number} ")).collect::<String>());
         assert!(long.terms.len() <= MOST_TERMS + 1, "each has a bit");
+    }
+
+    #[test]
+    fn words_say_what_kind_of_file_is_meant() {
+        for (question, about, wants_examples) in [
+            ("where are retries decided", None, false),
+            ("tests of the retry loop", Some(FileKind::Tests), false),
+            ("typo in the guide", Some(FileKind::Docs), false),
+            ("Examples of a websocket", None, true),
+            ("benchmarks of parsing", Some(FileKind::Tests), true),
+        ] {
+            let query = Query::new(question);
+            assert_eq!((query.about, query.wants_examples), (about, wants_examples), "{question}");
+        }
     }
 
     #[test]

@@ -240,7 +240,8 @@ impl FileRanking<'_> {
     fn name_factor(&self, record: &FileRecord, tally: &FileTally) -> f32 {
         let words = terms(stem_of(&record.path)).len().max(1);
         let whole = if tally.stem_terms.count_ones() as usize >= words { 1.0 + self.weights.whole_stem } else { 1.0 };
-        let whole = if is_example(&record.path) { whole * self.weights.example } else { whole };
+        let is_unasked = !self.query.wants_examples && is_example(&record.path);
+        let whole = if is_unasked { whole * self.weights.example } else { whole };
         let is_weak = is_generated(&record.path) || record.chunks == 0;
         if is_weak { whole * self.weights.generated } else { whole }
     }
