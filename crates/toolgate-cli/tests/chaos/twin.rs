@@ -23,10 +23,19 @@ impl Twin {
     /// Makes the twin hold what the workspace holds.
     pub(crate) fn follow(&self, workspace: &Path, wanted: &Tree) {
         let there = tree::scan(&self.root);
-        if there == *wanted {
-            return;
+        if there != *wanted {
+            self.make_equal(workspace, &there, wanted);
         }
-        self.unlock(&there);
+        // A tree doesn't tell the times of its links.
+        for path in wanted.iter().filter(|(_, node)| matches!(node.kind, Kind::Link(_))).map(|(path, _)| path) {
+            if let Some((directory, name)) = tree::open_parent(&self.root, path) {
+                copy_time(workspace, path, directory.as_fd(), name);
+            }
+        }
+    }
+
+    fn make_equal(&self, workspace: &Path, there: &Tree, wanted: &Tree) {
+        self.unlock(there);
         for (path, node) in there.iter().rev().filter(|(path, node)| wanted.get(*path) != Some(*node)) {
             if !(node.is_directory() && wanted.get(path).is_some_and(Node::is_directory)) {
                 let (directory, name) = tree::open_parent(&self.root, path).unwrap();
@@ -96,7 +105,6 @@ impl Twin {
             }
             (Kind::Link(target), _) => {
                 rustix::fs::symlinkat(target.as_slice(), at, name).unwrap();
-                copy_time(workspace, path, at, name);
             }
             (Kind::Pipe, _) => {
                 rustix::fs::mknodat(at, name, FileType::Fifo, Mode::from_raw_mode(node.mode), 0).unwrap();
@@ -115,13 +123,14 @@ impl Twin {
     }
 }
 
-/// Gives a symlink the time of the workspace's: git compares it with its index, and would store the link anew.
+/// Gives a symlink the time of the workspace's, if it can be looked at: git compares it with its index, and would store the link
+/// anew.
 fn copy_time(workspace: &Path, path: &TreePath, at: BorrowedFd<'_>, name: &[u8]) {
-    let (from, source) = tree::open_parent(workspace, path).unwrap();
-    let found = rustix::fs::statat(&from, source, AtFlags::SYMLINK_NOFOLLOW).unwrap();
+    let Some((from, source)) = tree::open_parent(workspace, path) else { return };
+    let Ok(found) = rustix::fs::statat(&from, source, AtFlags::SYMLINK_NOFOLLOW) else { return };
     let modified = Timespec { tv_sec: found.st_mtime, tv_nsec: found.st_mtime_nsec as _ };
     let times = Timestamps { last_access: modified, last_modification: modified };
-    rustix::fs::utimensat(at, name, &times, AtFlags::SYMLINK_NOFOLLOW).unwrap();
+    let _ = rustix::fs::utimensat(at, name, &times, AtFlags::SYMLINK_NOFOLLOW);
 }
 
 fn copy_file(workspace: &Path, path: &TreePath, at: BorrowedFd<'_>, name: &[u8], node: &Node) {
