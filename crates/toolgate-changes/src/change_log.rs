@@ -267,8 +267,8 @@ impl ChangeLog {
             Ok(quarantine.add(path, reason, *mode, place_file)?)
         });
         quarantine.save()?;
-        // Another name of a quarantined file may be among the changes that are applied.
-        quarantine.own_contents();
+        // Another name of a quarantined file may be among the changes that are applied. Nobody has one open: the command has ended.
+        quarantine.own_contents(&|_| false);
         added.and(taken)?;
         Ok(choice.would_be_quarantined())
     }

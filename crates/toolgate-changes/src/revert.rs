@@ -2,6 +2,7 @@
 //! quarantined first, then the previous content is restored. Each path is checked before and afterwards, so recovery
 //! after a kill can continue, and one path that can't be restored doesn't affect the others.
 
+use std::fs::File;
 use std::os::fd::BorrowedFd;
 
 use toolgate_contract::{Change, FileState, QuarantinedPath, ToolError, WorkspacePath};
@@ -56,8 +57,9 @@ impl InPlaceRevert<'_> {
             self.verify_reverted(&mut quarantine, steps, directories, &mut outcome)?;
         }
         if !outcome.quarantined.is_empty() {
-            // A file that only got its mode back, or that has other names, is still in the workspace.
-            self.change_log.quarantine_of(self.call)?.own_contents();
+            // A file that only got its mode back, or that has other names, is still in the workspace. Another command may have one open.
+            let has_writers = |file: &File| self.selector.files.has_writers(file);
+            self.change_log.quarantine_of(self.call)?.own_contents(&has_writers);
         }
         outcome.notes.extend(notes);
         Ok(outcome)

@@ -130,17 +130,17 @@ impl CallQuarantine {
         std::mem::take(&mut self.dropped).iter().try_for_each(|name| self.remove_content(name))
     }
 
-    /// Copies files that have other names outside of the quarantine, so that nobody changes what is quarantined by writing to them. A file
-    /// that can't be copied stays as it is.
-    pub fn own_contents(&self) {
+    /// Copies files that somebody else can still write to, by another name or because `has_writers` tells of one, so that nobody changes
+    /// what is quarantined. A file that can't be copied stays as it is.
+    pub fn own_contents(&self, has_writers: &dyn Fn(&File) -> bool) {
         for change in &self.changes {
-            let _ = self.own_content(change);
+            let _ = self.own_content(change, has_writers);
         }
     }
 
-    fn own_content(&self, change: &QuarantinedChange) -> Result<(), JournalError> {
+    fn own_content(&self, change: &QuarantinedChange, has_writers: &dyn Fn(&File) -> bool) -> Result<(), JournalError> {
         let (Some(name), Some(mut shared)) = (&change.name, self.open(change)?) else { return Ok(()) };
-        if shared.metadata().is_ok_and(|found| found.nlink() < 2) {
+        if shared.metadata().is_ok_and(|found| found.nlink() < 2) && !has_writers(&shared) {
             return Ok(());
         }
         let mut copy = self.directory.draft()?;

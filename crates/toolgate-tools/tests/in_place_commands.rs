@@ -344,6 +344,27 @@ async fn writing_to_a_file_changes_nothing_that_is_quarantined() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_has_a_quarantined_file_open_changes_nothing_of_it() {
+    let world = world();
+    let session = world.session();
+    let holds =
+        "exec 3>> new; echo one >&3; touch ready; until [ -e go ]; do sleep 0.02; done; echo two >&3; touch done; cat";
+    world.file("holds.sh", holds);
+    let args = json!({ "command": "sh holds.sh", "background": true, "stdin": true });
+    call(&world, &session, "shell", args).await;
+    wait_until_async("the file is open", || world.path().join("ready").exists()).await;
+    let payload = world.run_script("mv new .mcp.json", json!({ "stdin": true, "yield_ms": 600_000 })).await;
+    assert_eq!(payload["changes"]["kept_aside"][0]["path"], ".mcp.json", "{payload}");
+    let quarantine = world.path().join(".toolgate/quarantine");
+    let kept = std::fs::read_dir(quarantine).unwrap().next().unwrap().unwrap().path().join("0");
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), "one\n", "{payload}");
+    world.file("go", "");
+    wait_until_async("the file is written to", || world.path().join("done").exists()).await;
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), "one\n", "what somebody has looked at stays");
+    session.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_one_command_planted_is_never_what_another_is_put_back_to() {
     let world = world();
     world.file(".vscode/tasks.json", "mine");
