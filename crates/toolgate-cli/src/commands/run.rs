@@ -33,8 +33,8 @@ use crate::workspace::{person_name, with_attach_socket};
 /// Give a task to a model, which works on it through the gate.
 ///
 /// Every call of the model is judged, confined, recorded and undoable like any other. Where policy requires a person,
-/// you are asked at the terminal; without a terminal such calls are refused. Ctrl-C stops the work cleanly, a second
-/// Ctrl-C at once.
+/// you are asked at the terminal; without a terminal such calls are refused. Ctrl-C stops the work cleanly, another
+/// one more than a second later at once.
 ///
 /// Examples:
 ///   toolgate run "make the tests pass" --model anthropic:claude-sonnet-4-5

@@ -26,7 +26,7 @@ use crate::terminal::{DIM, paint};
 /// Otherwise it listens on loopback, for HTTP. Every request needs the token from the file that is named when the server
 /// starts; `GET /openapi.json` describes what can be asked, and `/mcp` speaks MCP, to the owner and to sessions. Beyond loopback it
 /// listens only with a certificate. Ctrl-C, SIGTERM or SIGHUP ends every call and its processes, finishes the record and stops;
-/// a second one leaves at once.
+/// another one more than a second later leaves at once.
 ///
 /// Examples:
 ///   toolgate serve --stdio
