@@ -87,6 +87,11 @@ impl DialectMemory {
     }
 }
 
+/// A path in a directory, as it is named from there. Any other path stays as it is.
+pub(crate) fn path_from<'a>(path: &'a str, directory: &str) -> &'a str {
+    path.strip_prefix(directory).and_then(|inner| inner.strip_prefix('/')).unwrap_or(path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,6 +118,19 @@ mod tests {
         assert_eq!(memory.native("a.txt"), "src/a.txt");
         assert_eq!(memory.native("/srv/work/a.txt"), "a.txt");
         assert_eq!((memory.absolute("src/a"), memory.absolute(".")), ("/srv/work/src/a".into(), "/srv/work".into()));
+    }
+
+    #[test]
+    fn only_a_whole_directory_is_left_out_before_a_path() {
+        for (path, directory, expected) in [
+            ("src/a.rs", "src", "a.rs"),
+            ("src", "src", "src"),
+            ("srcs/a.rs", "src", "srcs/a.rs"),
+            (".github/a", ".", ".github/a"),
+            ("a.rs", ".", "a.rs"),
+        ] {
+            assert_eq!(path_from(path, directory), expected, "{path} from {directory}");
+        }
     }
 
     #[test]

@@ -104,12 +104,21 @@ fn next_results(answered: &Answered<'_>) -> Result<Option<NativeCall>, EnterFaul
 }
 
 const NO_ENTRIES: &str = "No entries at this offset";
+/// What is said where not even all pages that one call reads lead to the offset.
+const TOO_FAR: &str =
+    "There are more results before this offset than one search goes through. Search for less at once.";
 
 pub(super) fn leave_grep(returned: &mut Returned<'_>) -> ShownResult {
     let (args, range, has_more) = (returned.args, range(returned.args), has_more(returned));
     let entries = all_entries(returned, mode(args));
+    if has_more && entries.len() <= range.skip && mode(args) != "matches" {
+        return ShownResult::error(TOO_FAR);
+    }
     if mode(args) == "matches" {
         let lines = content(args, returned.memory, &entries);
+        if has_more && lines.len() <= range.skip {
+            return ShownResult::error(TOO_FAR);
+        }
         let (shown, is_cut) = range.of(&lines, String::len);
         return ShownResult::ok(match (shown, page(range, shown.len(), is_cut || has_more)) {
             ([], None) => "No matches found".to_owned(),

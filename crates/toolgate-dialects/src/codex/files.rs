@@ -6,7 +6,7 @@ use toolgate_contract::{ToolError, file_uri_path};
 use super::exec_output::wall_time;
 use super::indented_block;
 use crate::dialect::{Answered, EnterFault, NativeCall, Returned, ShownResult};
-use crate::memory::DialectMemory;
+use crate::memory::{DialectMemory, path_from};
 use crate::numbered::{LineStyle, numbered, shortened};
 use crate::pages::{EntryRange, all_entries, json_size, next_page};
 use crate::parameter::Arguments;
@@ -153,8 +153,7 @@ fn next_entries(answered: &Answered<'_>) -> Result<Option<NativeCall>, EnterFaul
 
 /// An entry's path from the directory that is listed.
 fn inner_path<'a>(entry: &'a Value, base: &str) -> &'a str {
-    let path = entry["path"].as_str().unwrap_or_default();
-    path.strip_prefix(base).unwrap_or(path).trim_start_matches('/')
+    path_from(entry["path"].as_str().unwrap_or_default(), base)
 }
 
 /// Those that are no deeper than the model wants to see.
@@ -176,7 +175,9 @@ pub(super) fn leave_list(returned: &mut Returned<'_>) -> ShownResult {
     let (shown, is_cut) = range.of(&entries, json_size);
     let mut lines = vec![format!("Absolute path: {}", returned.memory.absolute(&base))];
     lines.extend(shown.iter().map(|entry| entry_line(inner_path(entry, &base), entry)));
-    lines.extend((is_cut || has_more).then(|| format!("More than {} entries found", shown.len())));
+    // Where not even all pages that one call reads lead to the offset, those before it are counted.
+    let found = if shown.is_empty() { entries.len() } else { shown.len() };
+    lines.extend((is_cut || has_more).then(|| format!("More than {found} entries found")));
     ShownResult::ok(lines.join("\n"))
 }
 

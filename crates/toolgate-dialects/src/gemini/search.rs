@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::dialect::{Answered, EnterFault, NativeCall, Returned, ShownResult};
 use crate::expression;
 use crate::matches::{MatchLine, matched_lines, texts};
-use crate::memory::DialectMemory;
+use crate::memory::{DialectMemory, path_from};
 use crate::pages::{EntryRange, all_entries, json_size, next_page};
 use crate::parameter::Arguments;
 
@@ -99,7 +99,7 @@ pub(super) fn leave_grep(returned: &mut Returned<'_>) -> ShownResult {
     };
     let base = returned.memory.native_or_here(args.text("dir_path"));
     let file =
-        |entry: &&Value| inner_path(entry.as_str().or(entry["path"].as_str()).unwrap_or_default(), &base).to_owned();
+        |entry: &&Value| path_from(entry.as_str().or(entry["path"].as_str()).unwrap_or_default(), &base).to_owned();
     let of_files: Vec<&[&Value]> = shown.chunk_by(|a, b| list(args) == "matches" && a["path"] == b["path"]).collect();
     if shown.is_empty() {
         return ShownResult::ok(format!("No matches found {about}."));
@@ -113,11 +113,6 @@ pub(super) fn leave_grep(returned: &mut Returned<'_>) -> ShownResult {
     let texts: String =
         of_files.iter().map(|of_file| format!("File: {}\n{}---\n", file(&of_file[0]), lines(of_file))).collect();
     ShownResult::ok(format!("Found {count} {word} {about}{limited}:\n---\n{}", texts.trim_end_matches('\n')))
-}
-
-/// The path from the directory that was searched. A file that was named itself keeps its path.
-fn inner_path<'a>(path: &'a str, base: &str) -> &'a str {
-    path.strip_prefix(base).and_then(|inner| inner.strip_prefix('/')).unwrap_or(path)
 }
 
 /// Those entries that the model didn't leave out, as many of each file as it says. Files themselves are all wanted.
