@@ -28,16 +28,27 @@ const PREFIX: usize = 8;
 pub(crate) fn numbered(text: &str, first: i64, style: &LineStyle) -> String {
     let mut shown = Vec::with_capacity(text.len() + text.len() / 40 * PREFIX + PREFIX);
     let mut prefix = LinePrefix::new(first, style);
+    // What is before the first line has no line to end.
+    shown.extend_from_slice(&prefix.text[1..]);
     let mut start = 0;
-    for end in memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
-        // What is before the first line has no line to end.
-        shown.extend_from_slice(&prefix.text[usize::from(start == 0)..]);
-        let line = shortened(text[start..end].trim_end_matches('\r'), style.most_characters);
-        shown.extend_from_slice(line.as_bytes());
+    for end in memchr::memchr_iter(b'\n', text.as_bytes()) {
+        shown.extend_from_slice(shown_part(&text[start..end], style));
         prefix.count_up();
+        shown.extend_from_slice(&prefix.text);
         start = end + 1;
     }
+    shown.extend_from_slice(shown_part(&text[start..], style));
     String::from_utf8(shown).expect("lines of a text and numbers are a text")
+}
+
+/// The part of a line that is shown.
+fn shown_part<'a>(line: &'a str, style: &LineStyle) -> &'a [u8] {
+    // Few lines end in one, and few are too long: a look at a byte and a length tells.
+    let line = if line.as_bytes().last() == Some(&b'\r') { line.trim_end_matches('\r') } else { line };
+    match line.len() > style.most_characters {
+        true => shortened(line, style.most_characters).as_bytes(),
+        false => line.as_bytes(),
+    }
 }
 
 /// What is between two lines: the end of the one, and the number of the other with what is around it.
@@ -57,6 +68,12 @@ impl<'a> LinePrefix<'a> {
     fn count_up(&mut self) {
         self.number = self.number.saturating_add(1);
         let digits = self.text.len() - self.style.after.len();
+        // Nine of ten numbers differ from the one before in their last digit alone.
+        let last = &mut self.text[digits - 1];
+        if (b'0'..b'9').contains(last) && self.number > 0 {
+            *last += 1;
+            return;
+        }
         for digit in self.text[..digits].iter_mut().rev().take_while(|digit| digit.is_ascii_digit()) {
             if *digit < b'9' && self.number > 0 {
                 *digit += 1;

@@ -31,8 +31,11 @@ pub(super) fn leave_read(returned: &mut Returned<'_>) -> ShownResult {
         return ShownResult::ok("Binary content provided (1 item(s)).");
     }
     let (first, last) = (returned.number("start_line"), returned.number("end_line"));
-    // This client shows line ends as newlines.
-    let content = returned.text("content").replace("\r\n", "\n");
+    // This client shows line ends as newlines. To look for one byte is faster than to look for two.
+    let content = match returned.text("content") {
+        text if memchr::memchr(b'\r', text.as_bytes()).is_some() => text.replace("\r\n", "\n"),
+        text => text.to_owned(),
+    };
     let is_end = !returned.is("has_more");
     if is_end && first <= 1 {
         return ShownResult::ok(content);
