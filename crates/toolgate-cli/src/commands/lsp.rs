@@ -1,11 +1,17 @@
 //! `toolgate lsp`: language servers of this workspace.
 
+mod running;
+
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use toolgate_workspace::language_servers;
 
+use self::running::{ServerProcesses, servers_with_homes_in};
 use super::Invocation;
+use super::caches::in_words;
 use crate::exit::Exit;
 use crate::output::{errln, outln};
 use crate::terminal::{BOLD, DIM, TextTable, plain};
@@ -28,7 +34,7 @@ pub(crate) struct LspArgs {
 
 #[derive(Debug, Subcommand)]
 enum LspVerb {
-    /// List the servers that are known: whether each is installed, and how to install it.
+    /// List the servers that are known: whether each is installed and runs for this workspace, and how to install it.
     Status,
     /// Make running servers of this workspace start anew with their next question.
     Restart {
@@ -51,7 +57,10 @@ impl LspArgs {
         let known = language_servers(location, &settings, &environment)?.installed();
         match self.verb {
             LspVerb::Status => {
-                status(&known, invocation.json);
+                // Each server has its home where its log is.
+                let homes = location.language_server_log("any")?;
+                let running = servers_with_homes_in(homes.parent().context("the log has a directory")?);
+                status(&known, &running, invocation.json);
                 Ok(Exit::Ok)
             }
             LspVerb::Restart { server } => {
@@ -90,25 +99,30 @@ impl LspArgs {
     }
 }
 
-fn status(known: &[toolgate_lsp::InstalledServer], as_json: bool) {
+fn status(known: &[toolgate_lsp::InstalledServer], running: &BTreeMap<String, ServerProcesses>, as_json: bool) {
     if as_json {
         for one in known {
             let program = one.program.as_ref().map(|program| program.display().to_string());
+            let running = running.get(&one.name);
+            let running = running.map(|found| json!({ "pids": found.pids, "memory_bytes": found.memory_bytes }));
             outln!(
                 "{}",
-                json!({ "server": one.name, "languages": one.languages, "program": program, "install": one.install })
+                json!({
+                    "server": one.name, "languages": one.languages, "program": program, "install": one.install, "running": running,
+                })
             );
         }
         return;
     }
-    let mut table = TextTable::new(&["SERVER", "LANGUAGES", "PROGRAM"]);
+    let mut table = TextTable::new(&["SERVER", "LANGUAGES", "RUNS WITH", "PROGRAM"]);
     for one in known {
         let program = match &one.program {
             Some(program) => plain(&program.display().to_string()),
             None => format!("missing: {}", one.install),
         };
         let style = if one.program.is_some() { BOLD } else { DIM };
-        table.row([(one.name.clone(), style), (one.languages.join(", "), DIM), (program, style)]);
+        let memory = running.get(&one.name).map(|found| in_words(found.memory_bytes)).unwrap_or_default();
+        table.row([(one.name.clone(), style), (one.languages.join(", "), DIM), (memory, style), (program, style)]);
     }
     table.print();
 }

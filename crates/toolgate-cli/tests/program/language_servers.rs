@@ -162,6 +162,15 @@ fn status_doctor_logs_and_restart_tell_of_servers() {
     assert!(!first.is_empty(), "the server runs");
     assert_ne!(client.call("lsp_symbols", ask.clone())["isError"], json!(true));
     assert_eq!(server_processes(&world), first, "it is shared by calls");
+    let running = run(&["--json", "lsp", "status"]).out;
+    let of = |name: &str| -> Value {
+        let lines = running.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.into_iter().find(|line| line["server"] == name).unwrap()["running"].clone()
+    };
+    assert_eq!(of("ty")["pids"], json!(first), "{running}");
+    assert!(of("ty")["memory_bytes"].as_u64().unwrap() > 1024 * 1024 && of("clangd").is_null(), "{running}");
+    let status = run(&["lsp", "status"]).out;
+    assert!(status.lines().any(|line| line.starts_with("ty ") && line.contains(" MiB ")), "{status}");
     let restarted = run(&["lsp", "restart", "ty"]);
     assert_eq!(restarted.code, 0, "{restarted:?}");
     assert_ne!(client.call("lsp_symbols", ask)["isError"], json!(true));
