@@ -160,15 +160,20 @@ impl<C: ServerLifetime + ?Sized> RunningServers<C> {
     pub(crate) async fn count_call(&self, name: &str, is_open: bool) {
         let slot = self.slots.lock().get(name).cloned();
         let Some(slot) = slot else { return };
+        slot.state.lock().await.count_end(is_open);
+    }
+
+    /// Counts how a server is that nobody stopped: one that ended by itself crashed. Where each call says so with [`Self::count_call`],
+    /// this isn't needed.
+    pub(crate) async fn count_crash(&self, name: &str) {
+        let slot = self.slots.lock().get(name).cloned();
+        let Some(slot) = slot else { return };
         let mut state = slot.state.lock().await;
-        match is_open {
-            true => state.crashes = 0,
-            false => {
-                state.crashes += 1;
-                let crashes = state.crashes;
-                state.pause(crashes);
-            }
+        let Some(is_open) = state.running.as_ref().map(|running| running.connection.is_open()) else { return };
+        if !is_open {
+            state.running = None;
         }
+        state.count_end(is_open);
     }
 
     /// Ends a server, and waits until it is gone. Its next call starts it again.
@@ -207,6 +212,17 @@ impl<C: ?Sized> SlotState<C> {
         };
         let message = format!("The {kind} `{name}` {what}; it is tried again in {seconds}.");
         Err(ToolError::new(ErrorCode::ServerError, message).with_hint("Go on without its tools, or tell the person."))
+    }
+
+    /// Counts a call by whether the server outlived it.
+    fn count_end(&mut self, is_open: bool) {
+        match is_open {
+            true => self.crashes = 0,
+            false => {
+                self.crashes += 1;
+                self.pause(self.crashes);
+            }
+        }
     }
 
     fn count<T>(&mut self, started: &Result<T, ToolError>) {

@@ -79,6 +79,7 @@ impl LanguageCalls {
         if self.running.peek(key).is_some_and(|running| running.covered != now) {
             self.running.stop(key).await;
         }
+        self.running.count_crash(key).await;
         let launch = self.processes.launch_server(self.confined(spec), connect);
         let running = self.running.running(key, idle, launch).await?;
         self.enforced.lock().0.extend(running.enforced.0.clone());
