@@ -17,10 +17,12 @@ pub(crate) struct LspOptions {
     server: Option<String>,
 }
 
+/// What is tried of each server: files that break and are fixed, configurations that change, and every tool around a restart.
+const PARTS: [&str; 4] = ["fresh", "data_formats", "configuration", "every_tool"];
+
 pub(crate) fn run(options: &LspOptions) -> Result<()> {
     setup::install_language_servers()?;
-    let names =
-        ["freshness", "every_tool"].map(|part| format!("{part}::{}", options.server.as_deref().unwrap_or_default()));
+    let names = PARTS.map(|part| format!("{part}::{}", options.server.as_deref().unwrap_or_default()));
     // `ty` isn't `typescript_language_server` too.
     let exact = options.server.iter().map(|_| "--exact".to_owned());
     let words = names.into_iter().chain(exact);

@@ -2,6 +2,7 @@
 //! has read the project.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -15,9 +16,9 @@ use toolgate_contract::{
 
 use crate::connection::still_indexing;
 use crate::documents::{Fault, read_source};
-use crate::languages::{LanguageServers, concrete};
+use crate::languages::{LanguageServers, SyncedServer, concrete};
 use crate::source_text::words;
-use crate::symbol_question::{SymbolQuestion, answer_timeout};
+use crate::symbol_question::{SymbolQuestion, answer_time, answer_timeout};
 use crate::target::{ambiguous, last_part};
 
 /// Files of a directory that are diagnosed.
@@ -116,7 +117,7 @@ impl LanguageServers {
     /// The target with a file: where only a name is given, the file that defines it.
     async fn located(&self, target: &CodeTarget, host: &dyn ServerHost) -> Result<CodeTarget, ToolError> {
         let (None, Some(symbol)) = (&target.path, &target.symbol) else { return Ok(target.clone()) };
-        let candidates = self.files_with(last_part(symbol), host)?;
+        let candidates = self.files_with(last_part(symbol), host, &WorkspacePath::in_workspace(""), &|_| true)?;
         if candidates.is_empty() {
             let message = format!("No source file of the workspace has `{symbol}`.");
             return Err(ToolError::new(ErrorCode::NoMatch, message).with_hint("Check the spelling with `grep`."));
@@ -148,11 +149,17 @@ impl LanguageServers {
         }
     }
 
-    /// Source files that have a name, those that seem to define it first.
-    fn files_with(&self, name: &str, host: &dyn ServerHost) -> Result<Vec<WorkspacePath>, ToolError> {
-        let places = self.source_files(host, &WorkspacePath::in_workspace(""), MOST_SEARCHED)?;
+    /// Source files beneath a directory that have a name, those that seem to define it first.
+    pub(crate) fn files_with(
+        &self,
+        name: &str,
+        host: &dyn ServerHost,
+        start: &WorkspacePath,
+        is_wanted: &dyn Fn(&WorkspacePath) -> bool,
+    ) -> Result<Vec<WorkspacePath>, ToolError> {
+        let places = self.source_files(host, start, MOST_SEARCHED)?;
         let mut found = Vec::new();
-        for place in places {
+        for place in places.into_iter().filter(is_wanted) {
             let Ok(Some(source)) = read_source(host, &place) else { continue };
             let Some(at) = words(&source.text, name).next() else { continue };
             let defines = words(&source.text, name).any(|at| looks_like_definition(&source.text[..at]));
@@ -197,14 +204,10 @@ impl LanguageServers {
         symbol: &str,
         host: &dyn ServerHost,
     ) -> Result<Vec<(u32, String)>, ToolError> {
-        let connection = self.connect_for(place, host).await?;
-        let mut state = connection.state.lock().await;
+        let SyncedServer { connection, uri, source, state } = self.synced(place, host).await?;
         let until = Instant::now() + answer_timeout(self.wait);
-        let symbols = async {
-            let (uri, source) = connection.sync(&mut state, host, place).await?;
-            Ok::<_, Fault>((connection.document_symbols(&uri, until).await?, source))
-        };
-        let (symbols, source) = symbols.await.map_err(|fault| connection.failed(fault))?;
+        let symbols = connection.document_symbols(&uri, until).await.map_err(|fault| connection.failed(fault))?;
+        drop(state);
         // Some servers list what a file imports among its symbols.
         let is_import = |line: u32| source.line(line).is_some_and(|text| text.trim_start().starts_with("import "));
         let named = symbols.iter().filter(|known| known.is_called(symbol) && !is_import(known.name.start.line));
@@ -221,18 +224,17 @@ impl LanguageServers {
         let place = target.path.as_ref().ok_or_else(|| {
             ToolError::invalid_args("Name the `symbol`, with its `path` and `line` if you know them.")
         })?;
-        let connection = self.connect_for(place, host).await?;
-        let mut state = connection.state.lock().await;
+        let mut server = self.synced(place, host).await?;
+        let connection = Arc::clone(&server.connection);
         let asked = SymbolQuestion { connection: &connection, question, target, place, host, wait: self.wait };
-        asked.answer(&mut state).await.map_err(|fault| connection.failed(fault))
+        let users = self.users(&asked, &server)?;
+        asked.answer(&mut server, users).await.map_err(|fault| connection.failed(fault))
     }
 
     async fn file_symbols(&self, place: &WorkspacePath, host: &dyn ServerHost) -> Result<CodeAnswer, ToolError> {
-        let connection = self.connect_for(place, host).await?;
-        let mut state = connection.state.lock().await;
+        let SyncedServer { connection, uri, source, state: _state } = self.synced(place, host).await?;
         let until = Instant::now() + self.wait + answer_timeout(self.wait);
         let found = async {
-            let (uri, source) = connection.sync(&mut state, host, place).await?;
             let mut symbols = connection.document_symbols(&uri, until).await?;
             if symbols.is_empty() && !source.text.trim().is_empty() {
                 connection.readiness(Instant::now() + self.wait).await;
@@ -319,32 +321,38 @@ impl LanguageServers {
         host: &dyn ServerHost,
         answer: &mut CodeAnswer,
     ) -> Result<Vec<CodeDiagnostic>, ToolError> {
-        let connection = self.connect_for(place, host).await?;
-        let mut state = connection.state.lock().await;
+        let SyncedServer { connection, mut state, .. } = self.synced(place, host).await?;
         let found = async {
-            connection.sync(&mut state, host, place).await?;
             let report = connection.readiness(Instant::now() + self.wait).await;
             let found =
-                connection.diagnose(&mut state, host, place, Instant::now() + answer_timeout(self.wait)).await?;
+                connection.diagnose(&mut state, host, place, Instant::now() + answer_time(&report, self.wait)).await?;
             Ok::<_, Fault>((report, found))
         };
         let (report, found) = found.await.map_err(|fault| connection.failed(fault))?;
         if report.status == ServerStatus::Indexing && found.items.is_empty() {
             return Err(still_indexing(&report, self.wait));
         }
+        if let Some(note) = connection.trouble_note() {
+            add_note(answer, note);
+        }
         if !found.is_exact {
             let note = format!(
                 "`{}` publishes without versions: these are its last words after the file changed.",
                 report.server
             );
-            if !answer.notes.contains(&note) {
-                answer.notes.push(note);
-            }
+            add_note(answer, note);
         }
         if !answer.servers.contains(&report) {
             answer.servers.push(report);
         }
         Ok(found.items)
+    }
+}
+
+/// Adds a note that isn't there yet: several files have the same server.
+fn add_note(answer: &mut CodeAnswer, note: String) {
+    if !answer.notes.contains(&note) {
+        answer.notes.push(note);
     }
 }
 

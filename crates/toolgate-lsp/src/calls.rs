@@ -12,7 +12,7 @@ use crate::locations::ReadFiles;
 use crate::protocol::{Position, Range};
 
 /// Calls that are followed; further ones are left out.
-const MOST_CALLS: usize = 500;
+pub(crate) const MOST_CALLS: usize = 500;
 
 impl Connection {
     /// The calls around a function. The second value counts those in files that policy hides.

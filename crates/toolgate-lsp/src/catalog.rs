@@ -50,6 +50,18 @@ pub struct ServerEntry {
     pub diagnostics: DiagnosticsMode,
     /// Whether it has to begin anew with a document when other files changed.
     pub reopens: bool,
+    /// Files, by ending or whole name, that it reads for good when it starts, or takes its time to read again: where one of them
+    /// changed, it is started anew.
+    pub restarts_on: Vec<String>,
+    /// How it is told to read the project again.
+    pub reload: Reload,
+    /// The file that lists a project's files. Without it in the project's directory, or in `build` beneath, the server knows no
+    /// documents but those that are open, so those with a symbol's name are opened before it is asked about the symbol.
+    pub file_list: Option<String>,
+    /// Whether it has no symbols of the workspace to search, so that it isn't started for that.
+    pub no_workspace_symbols: bool,
+    /// Files of toolchains that it sees with another content, by their path in a toolchain's directory.
+    pub toolchain_files: BTreeMap<String, String>,
     /// Variables that it has. `{home}` is its own directory.
     pub environment: BTreeMap<String, String>,
     /// Variables of the person's own that it has, for programs that it starts.
@@ -60,6 +72,8 @@ pub struct ServerEntry {
     pub options: Value,
     /// What is put over both in a workspace that the person trusts.
     pub trusted: Overrides,
+    /// What is put over both in any other workspace, and what is kept from the server there.
+    pub untrusted: Restrictions,
     /// Other programs without which it has nothing to say: the first of each must be installed.
     pub needs: Vec<String>,
     /// Seconds without a question after which it is stopped.
@@ -76,6 +90,27 @@ pub struct Overrides {
     pub settings: Value,
     /// Put over the options.
     pub options: Value,
+}
+
+/// What holds in a workspace that the person doesn't trust, so that a server runs none of the project's own code.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Restrictions {
+    /// Put over the settings.
+    pub settings: Value,
+    /// Files of the project's directory and those above it that name programs to run, by path. The server sees them with this
+    /// content instead.
+    pub files: BTreeMap<String, String>,
+}
+
+/// How a server is told to read the project again. Otherwise it would do so after a while, without saying when it begins.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Reload {
+    /// Files, by ending or whole name, after whose change it is told.
+    pub on: Vec<String>,
+    /// The request.
+    pub method: String,
 }
 
 /// Where diagnostics come from.
@@ -173,7 +208,18 @@ impl ServerEntry {
 
     /// Whether changes of a file matter to it.
     pub(crate) fn watches(&self, path: &str) -> bool {
-        self.takes(path) || self.watches.iter().chain(&self.markers).any(|ending| is_named(path, ending))
+        let mut others = self.watches.iter().chain(&self.markers).chain(&self.restarts_on).chain(&self.reload.on);
+        self.takes(path) || others.any(|ending| is_named(path, ending))
+    }
+
+    /// Whether it is started anew when this file changes.
+    pub(crate) fn restarts_on(&self, path: &str) -> bool {
+        self.restarts_on.iter().any(|ending| is_named(path, ending))
+    }
+
+    /// Whether it is told to read the project again when this file changes.
+    pub(crate) fn reloads_on(&self, path: &str) -> bool {
+        self.reload.on.iter().any(|ending| is_named(path, ending))
     }
 
     /// The id of the language of a file that it understands.

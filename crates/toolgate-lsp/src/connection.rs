@@ -27,6 +27,13 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a server has to end by itself.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How long a server that is reading the project may say nothing until it counts as hung.
+const LONGEST_SILENCE: Duration = Duration::from_secs(180);
+
+/// How long a server may take to hear that it has to read the project again, and then to say that it does.
+const RELOAD_TIMEOUT: Duration = Duration::from_secs(30);
+const RELOAD_BEGINS: Duration = Duration::from_secs(2);
+
 /// A server that runs. Dropping it ends it.
 pub(crate) struct Connection {
     pub(crate) peer: Arc<LspPeer>,
@@ -37,10 +44,10 @@ pub(crate) struct Connection {
     directories: Arc<[PathBuf]>,
     pub(crate) capabilities: Value,
     pub(crate) encoding: PositionEncoding,
-    pub(crate) state: tokio::sync::Mutex<ConnectionState>,
+    pub(crate) state: Arc<tokio::sync::Mutex<ConnectionState>>,
     versions: AtomicI64,
     pub(crate) started: Instant,
-    /// The same as a time of day.
+    /// When it began to read the project.
     pub(crate) started_at: SystemTime,
     /// Whether it was given time to begin its work.
     is_begun: AtomicBool,
@@ -73,6 +80,8 @@ impl Connection {
     /// Begins a conversation with a server that was just started.
     pub(crate) async fn open(new: NewConnection, child: Arc<dyn ChildProcess>) -> Result<Self, ToolError> {
         let NewConnection { entry, root, directories, settings, options, log } = new;
+        // Before it reads anything: what changes after this, it may not have seen.
+        let started_at = SystemTime::now();
         let directory = directories.get(root.root).map(|base| root.beneath(base)).unwrap_or_default();
         let root_uri = file_uri(&directory);
         let folder = json!({ "uri": root_uri, "name": "workspace" });
@@ -98,10 +107,10 @@ impl Connection {
             directories,
             encoding: PositionEncoding::of(&capabilities),
             capabilities,
-            state: tokio::sync::Mutex::default(),
+            state: Arc::default(),
             versions: AtomicI64::new(0),
             started: Instant::now(),
-            started_at: SystemTime::now(),
+            started_at,
             is_begun: AtomicBool::new(false),
         })
     }
@@ -164,6 +173,20 @@ impl Connection {
         Ok(given)
     }
 
+    /// Has the server read the project again, and waits until it has begun: until then, it would answer of the old one.
+    pub(crate) async fn reload(&self) -> Result<(), Fault> {
+        let asked = self.peer.request(&self.entry.reload.method, Value::Null, Instant::now() + RELOAD_TIMEOUT).await;
+        match asked {
+            Ok(_) => {
+                self.peer.becomes_busy(Instant::now() + RELOAD_BEGINS).await;
+                Ok(())
+            }
+            // Another version of it may not know the request; it notices the change by itself then.
+            Err(PeerFault::Refused { .. }) => Ok(()),
+            Err(fault) => Err(fault.into()),
+        }
+    }
+
     /// Waits until the server has read the project, at most so long, and says how it is.
     pub(crate) async fn readiness(&self, until: Instant) -> ServerReport {
         let says = self.entry.says_when_ready;
@@ -175,6 +198,12 @@ impl Connection {
         self.report()
     }
 
+    /// What the server says is wrong with the project, as a note.
+    pub(crate) fn trouble_note(&self) -> Option<String> {
+        let trouble = self.peer.trouble()?;
+        Some(format!("`{}` says of the project: {trouble}", self.entry.name))
+    }
+
     /// How the server is at this moment.
     pub(crate) fn report(&self) -> ServerReport {
         let progress = self.peer.busy_with(self.entry.says_when_ready);
@@ -182,12 +211,18 @@ impl Connection {
         ServerReport { server: self.entry.name.clone(), status, progress }
     }
 
-    /// The error for a question that failed. A server that doesn't answer is ended, so that the next question gets a new one.
+    /// The error for a question that failed. A server that doesn't answer is ended, so that the next question gets a new one; but not one
+    /// that is busy reading the project, since all that it has read would be lost.
     pub(crate) fn failed(&self, fault: Fault) -> ToolError {
         match fault {
             Fault::Own(error) => error,
+            Fault::Reconfigured => self.peer.outdated(),
             Fault::LspPeer(fault) => {
                 if matches!(fault, PeerFault::Timeout) {
+                    let report = self.report();
+                    if report.status == ServerStatus::Indexing && self.peer.spoke_within(LONGEST_SILENCE) {
+                        return still_indexing(&report, self.started.elapsed());
+                    }
                     self.peer.kill();
                 }
                 in_words(&self.entry.name, fault)

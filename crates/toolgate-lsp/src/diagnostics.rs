@@ -108,7 +108,7 @@ impl Connection {
     }
 
     /// What was published for this version; without versions, what was published after it was sent, once the server is quiet.
-    async fn await_published(
+    pub(crate) async fn await_published(
         &self,
         uri: &str,
         version: i64,

@@ -158,6 +158,8 @@ impl Connection {
 pub(crate) enum Fault {
     Own(ToolError),
     LspPeer(PeerFault),
+    /// A file changed that the server reads only when it starts.
+    Reconfigured,
 }
 
 impl From<ToolError> for Fault {

@@ -2,7 +2,7 @@
 //! is first asked.
 
 use std::any::Any;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,14 +10,20 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::sync::OwnedMutexGuard;
 use toolgate_contract::{
-    ApplyMode, BoxFuture, ErrorCode, Files, LaunchSpec, NetworkAccess, ServerHost, ServerLifetime, ServerStatus,
+    ApplyMode, Blob, BoxFuture, ErrorCode, Files, LaunchSpec, NetworkAccess, ServerHost, ServerLifetime, ServerStatus,
     StartDirectory, Streams, ToolError, WorkspacePath, quoted,
 };
 
 use crate::catalog::{Catalog, InstalledServer, ServerEntry, merged};
-use crate::connection::{Connection, NewConnection};
+use crate::connection::{Connection, ConnectionState, NewConnection};
 use crate::diagnostics_marks::DiagnosticsMarks;
+use crate::documents::Fault;
+use crate::source_text::SourceText;
+
+/// How often a question starts a server anew whose configuration changes meanwhile.
+const MOST_RESTARTS: u32 = 3;
 
 /// Seconds without a question after which a server is stopped.
 const USUAL_IDLE_SECONDS: u64 = 600;
@@ -28,6 +34,10 @@ pub trait ServerMachine: Send + Sync {
     fn find_program(&self, name: &str) -> Option<PathBuf>;
     /// The directories to show so that the program runs, where they aren't shown anyway.
     fn installation(&self, program: &Path) -> Vec<PathBuf>;
+    /// The directories of the toolchains of which this program may be one.
+    fn toolchains(&self, program: &Path) -> Vec<PathBuf>;
+    /// Where a file really is, without links; none if there is no such file.
+    fn real_file(&self, path: &Path) -> Option<PathBuf>;
     /// A server's own directory for this workspace. It exists.
     fn home(&self, server: &str) -> Result<PathBuf, ToolError>;
     /// A variable of the person's own, or its usual value.
@@ -50,8 +60,8 @@ pub struct LanguageServers {
     pub(crate) is_trusted: bool,
     /// How long a question waits for a server that is still indexing.
     pub(crate) wait: Duration,
-    /// Servers that are installed and can't be started.
-    unusable: Mutex<HashSet<String>>,
+    /// Servers that are installed and couldn't be started, and when that was.
+    unusable: Mutex<HashMap<String, SystemTime>>,
     /// What was found wrong in earlier answers.
     pub(crate) marks: Mutex<DiagnosticsMarks>,
 }
@@ -64,10 +74,24 @@ pub(crate) struct ServerChoice {
     program: PathBuf,
 }
 
+/// A server that knows a project as it is now. Nobody else asks it meanwhile.
+pub(crate) struct SyncedServer {
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) state: OwnedMutexGuard<ConnectionState>,
+    /// The file that the question is about.
+    pub(crate) uri: String,
+    pub(crate) source: Arc<SourceText>,
+}
+
 impl ServerChoice {
     /// What the running server is known by.
     pub(crate) fn key(&self) -> String {
-        format!("{} {}:{}", self.entry.name, self.root.root, self.root.path)
+        let (name, WorkspacePath { root, path }) = (&self.entry.name, &self.root);
+        match (root, path.is_empty()) {
+            (0, true) => name.clone(),
+            (0, false) => format!("{name} in {path}"),
+            _ => format!("{name} in root {root}: {path}"),
+        }
     }
 }
 
@@ -128,7 +152,7 @@ impl LanguageServers {
     /// The server for a file.
     pub(crate) fn choose(&self, files: &dyn Files, place: &WorkspacePath) -> Result<ServerChoice, ToolError> {
         let suited: Vec<&ServerEntry> = self.catalog.servers.iter().filter(|entry| entry.takes(&place.path)).collect();
-        let unusable = self.unusable.lock().clone();
+        let unusable = self.unusable();
         for entry in &suited {
             if unusable.contains(&entry.name) {
                 continue;
@@ -160,7 +184,8 @@ impl LanguageServers {
                 host.stop(&key).await;
             }
         }
-        concrete(host.server(&key, idle, spec, connect).await?)
+        let running = host.server(&key, idle, spec, connect).await;
+        concrete(running.map_err(|error| with_status(error, &choice.entry.name))?)
     }
 
     /// The server for a file, started. One that can't be started makes room for the next.
@@ -174,15 +199,42 @@ impl LanguageServers {
             let choice = self.choose(files.as_ref(), place)?;
             match self.connect(&choice, host).await {
                 Err(error) if error.code == ErrorCode::ServerError && self.has_another(&choice, place) => {
-                    self.unusable.lock().insert(choice.entry.name.clone());
+                    self.unusable.lock().insert(choice.entry.name.clone(), SystemTime::now());
                 }
                 done => return done,
             }
         }
     }
 
+    /// The server for a file, told of everything that changed, with the file open. One that a change configures otherwise is
+    /// started anew first.
+    pub(crate) async fn synced(&self, place: &WorkspacePath, host: &dyn ServerHost) -> Result<SyncedServer, ToolError> {
+        let mut restarts = 0;
+        loop {
+            let connection = self.connect_for(place, host).await?;
+            let mut state = Arc::clone(&connection.state).lock_owned().await;
+            match connection.sync(&mut state, host, place).await {
+                Ok((uri, source)) => return Ok(SyncedServer { connection, state, uri, source }),
+                Err(Fault::Reconfigured) if restarts < MOST_RESTARTS => {
+                    restarts += 1;
+                    drop(state);
+                    connection.peer.kill();
+                    host.stop(&self.choose(host.files().as_ref(), place)?.key()).await;
+                }
+                Err(fault) => return Err(connection.failed(fault)),
+            }
+        }
+    }
+
+    /// The servers that couldn't be started, unless a person asked since then to start them anew.
+    fn unusable(&self) -> HashSet<String> {
+        let mut unusable = self.unusable.lock();
+        unusable.retain(|name, failed| self.machine.restart_asked(name).is_none_or(|asked| asked <= *failed));
+        unusable.keys().cloned().collect()
+    }
+
     fn has_another(&self, failed: &ServerChoice, place: &WorkspacePath) -> bool {
-        let unusable = self.unusable.lock().clone();
+        let unusable = self.unusable();
         let is_other = |entry: &&ServerEntry| {
             entry.takes(&place.path) && entry.name != failed.entry.name && !unusable.contains(&entry.name)
         };
@@ -190,19 +242,19 @@ impl LanguageServers {
     }
 
     fn new_connection(&self, choice: &ServerChoice, home: &Path) -> NewConnection {
-        let ServerEntry { name, settings, options, trusted, .. } = &*choice.entry;
+        let ServerEntry { name, settings, options, trusted, untrusted, .. } = &*choice.entry;
         let (machine, name) = (Arc::clone(&self.machine), name.clone());
-        let over = |under: &Value, over: &Value| match self.is_trusted {
-            true => merged(under, over),
-            false => under.clone(),
+        let (settings, options) = match self.is_trusted {
+            true => (merged(settings, &trusted.settings), merged(options, &trusted.options)),
+            false => (merged(settings, &untrusted.settings), options.clone()),
         };
         let in_home = |value: Value| replaced_home(value, home);
         NewConnection {
             entry: Arc::clone(&choice.entry),
             root: choice.root.clone(),
             directories: Arc::clone(&self.directories),
-            settings: in_home(over(settings, &trusted.settings)),
-            options: in_home(over(options, &trusted.options)),
+            settings: in_home(settings),
+            options: in_home(options),
             log: Arc::new(move |piece: &[u8]| machine.log(&name, piece)),
         }
     }
@@ -215,8 +267,27 @@ impl LanguageServers {
             streams: Streams::Input,
             directory: StartDirectory::Workspace(choice.root.clone()),
             memory_bytes: memory,
+            replaced: self.other_contents(choice),
             ..spec
         }
+    }
+
+    /// The files that the server sees with another content: those of toolchains, and those of an untrusted workspace that would make
+    /// it run the workspace's own programs.
+    fn other_contents(&self, choice: &ServerChoice) -> Vec<(PathBuf, Blob)> {
+        let ServerChoice { entry, root, program } = choice;
+        let toolchains = if entry.toolchain_files.is_empty() { Vec::new() } else { self.machine.toolchains(program) };
+        let base = self.directories.get(root.root).filter(|_| !self.is_trusted);
+        let above: Vec<WorkspacePath> = root.ancestors().chain([root.clone()]).collect();
+        let project = base.into_iter().flat_map(|base| above.iter().map(|one| one.beneath(base))).collect();
+        let inside = |directories: Vec<PathBuf>, files: &BTreeMap<String, String>| {
+            let all = directories.iter().flat_map(|directory| files.iter().map(move |file| (directory.clone(), file)));
+            let real = all.filter_map(|(directory, (path, content))| {
+                Some((self.machine.real_file(&directory.join(path))?, Blob::from(content.clone().into_bytes())))
+            });
+            real.collect::<Vec<_>>()
+        };
+        [inside(toolchains, &entry.toolchain_files), inside(project, &entry.untrusted.files)].concat()
     }
 
     /// How a program of the person's own is started that only reads the workspace.
@@ -246,6 +317,16 @@ impl LanguageServers {
             ..LaunchSpec::program(program)
         }
     }
+}
+
+/// The error of a server that isn't tried again yet, as that of a server.
+fn with_status(error: ToolError, server: &str) -> ToolError {
+    if error.code != ErrorCode::ServerError || error.details.is_some() {
+        return error;
+    }
+    error
+        .with_hint("Use `grep` meanwhile. `toolgate lsp logs` has the server's own words.")
+        .with_details(json!({ "server": server, "server_status": ServerStatus::Crashed }))
 }
 
 /// The connection behind what the host keeps.

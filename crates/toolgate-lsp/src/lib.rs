@@ -17,6 +17,7 @@ mod framing;
 mod languages;
 mod linters;
 mod locations;
+mod open_users;
 mod peer;
 mod protocol;
 mod rename;

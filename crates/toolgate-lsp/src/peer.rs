@@ -71,6 +71,8 @@ struct PeerState {
     registered: HashSet<String>,
     published: HashMap<String, Published>,
     publications: u64,
+    /// When it last said anything.
+    heard: Option<Instant>,
     log: Vec<u8>,
 }
 
@@ -164,6 +166,7 @@ impl LspPeer {
             self.note(b"(a message that isn't JSON)\n");
             return;
         };
+        self.state.lock().heard = Some(Instant::now());
         let method = message["method"].as_str().map(str::to_owned);
         let id = message.get("id").filter(|id| !id.is_null()).cloned();
         match (method, id) {
@@ -388,6 +391,11 @@ impl LspPeer {
         }
     }
 
+    /// Whether it said anything within this time.
+    pub(crate) fn spoke_within(&self, time: Duration) -> bool {
+        self.state.lock().heard.is_some_and(|heard| heard.elapsed() < time)
+    }
+
     /// What the server says is wrong with the project.
     pub(crate) fn trouble(&self) -> Option<String> {
         self.state.lock().trouble.as_ref().map(|text| text.chars().filter(|one| !one.is_control()).take(300).collect())
@@ -400,6 +408,11 @@ impl LspPeer {
             false => state.progress.is_empty() && self.has_found_files(state),
         })
         .await
+    }
+
+    /// Waits until a server with a word for being ready says that it isn't.
+    pub(crate) async fn becomes_busy(&self, until: Instant) -> bool {
+        self.wait_until(until, |state| state.quiescent == Some(false)).await
     }
 
     fn has_found_files(&self, state: &PeerState) -> bool {
@@ -433,6 +446,11 @@ impl LspPeer {
 
     fn reason(&self) -> ToolError {
         self.state.lock().closed.clone().unwrap_or_else(|| self.crashed("doesn't take requests any more"))
+    }
+
+    /// The error for a server that has to start anew because of its configuration.
+    pub(crate) fn outdated(&self) -> ToolError {
+        self.crashed("has to start anew, since its configuration changed again")
     }
 
     /// The error for a server that failed, with the last of what it wrote.

@@ -1,28 +1,36 @@
 //! A question about the symbol at a place, to one server: what it defines, where it is used, what it is, who calls it, and what
 //! giving it another name would change.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
 use toolgate_contract::{
-    CodeAnswer, CodeFindings, CodeQuestion, CodeTarget, DefinitionKind, ServerHost, ServerStatus, ToolError,
-    WorkspacePath, counted,
+    CodeAnswer, CodeFindings, CodeQuestion, CodeTarget, DefinitionKind, ServerHost, ServerReport, ServerStatus,
+    ToolError, WorkspacePath, counted,
 };
 
+use crate::calls::MOST_CALLS;
 use crate::connection::{Connection, ConnectionState, still_indexing};
 use crate::documents::{Fault, at_position};
+use crate::languages::SyncedServer;
 use crate::locations::references_params;
 use crate::peer::PeerFault;
 use crate::protocol::{Location, Position};
 
 /// How long one answer may take once the server has read the project: as long as a question waits for that, within these.
 const SHORTEST_ANSWER: Duration = Duration::from_secs(5);
-const LONGEST_ANSWER: Duration = Duration::from_secs(30);
+const LONGEST_ANSWER: Duration = Duration::from_secs(120);
 
 /// How long one answer may take, where a question waits so long for a server that is indexing.
 pub(crate) fn answer_timeout(wait: Duration) -> Duration {
     wait.clamp(SHORTEST_ANSWER, LONGEST_ANSWER)
+}
+
+/// How long one answer may take of a server that is like this. One that is still reading the project was waited for already.
+pub(crate) fn answer_time(report: &ServerReport, wait: Duration) -> Duration {
+    if report.status == ServerStatus::Indexing { SHORTEST_ANSWER } else { answer_timeout(wait) }
 }
 
 /// How long after its start a server's empty answer is doubted, and how often it is asked again.
@@ -41,12 +49,23 @@ pub(crate) struct SymbolQuestion<'a> {
 }
 
 impl SymbolQuestion<'_> {
-    pub(crate) async fn answer(&self, state: &mut ConnectionState) -> Result<CodeAnswer, Fault> {
+    /// Answers it. `users` are files with the symbol's name, for a server that knows no others than those that are open.
+    pub(crate) async fn answer(
+        &self,
+        server: &mut SyncedServer,
+        users: Vec<WorkspacePath>,
+    ) -> Result<CodeAnswer, Fault> {
         let Self { connection, target, place, host, .. } = self;
-        let (uri, source) = connection.sync(state, *host, place).await?;
+        let (uri, source, state) = (server.uri.clone(), Arc::clone(&server.source), &mut *server.state);
         let shown = host.files().shown(place);
-        let report = connection.readiness(Instant::now() + self.wait).await;
         let until = Instant::now() + answer_timeout(self.wait);
+        // What is wrong with the target follows from the file alone: nobody has to wait for the project to be told that.
+        if let Err(Fault::Own(error)) = connection.position(target, &shown, &uri, &source, until).await {
+            return Err(error.into());
+        }
+        let report = connection.readiness(Instant::now() + self.wait).await;
+        let until = Instant::now() + answer_time(&report, self.wait);
+        let mut notes = connection.open_users(state, *host, users, until).await?;
         let position = connection.position(target, &shown, &uri, &source, until).await?;
         let (findings, hidden) = self.findings(state, &uri, position, until).await?;
         let now = connection.report();
@@ -54,13 +73,13 @@ impl SymbolQuestion<'_> {
         if is_empty(&findings) && report.status == ServerStatus::Indexing {
             return Err(still_indexing(&report, self.wait).into());
         }
-        let mut notes = Vec::new();
         if hidden > 0 {
             notes.push(format!("{} in files that policy hides.", counted(hidden as u64, "further place")));
         }
-        if let Some(trouble) = connection.peer.trouble() {
-            notes.push(format!("`{}` says of the project: {trouble}", report.server));
+        if matches!(&findings, CodeFindings::Calls(calls) if calls.len() >= MOST_CALLS) {
+            notes.push(format!("Only the first {MOST_CALLS} calls were followed; ask with less `depth`."));
         }
+        notes.extend(connection.trouble_note());
         if report.status == ServerStatus::Indexing {
             notes.push("The server is still indexing: there may be more.".into());
         }

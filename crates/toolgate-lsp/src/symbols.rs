@@ -17,6 +17,8 @@ pub(crate) struct DocumentSymbol {
     /// Its name, with what it is in: `Server.start`.
     pub(crate) path: String,
     pub(crate) kind: u64,
+    /// Whether it is a block such as `impl Server`.
+    pub(crate) is_implementation: bool,
     /// All of it.
     pub(crate) range: Range,
     /// Its name.
@@ -24,8 +26,12 @@ pub(crate) struct DocumentSymbol {
 }
 
 impl DocumentSymbol {
-    /// Whether it has this name, or this end of its path: `start`, `Server.start`, `Server::start`.
+    /// Whether it has this name, or this end of its path: `start`, `Server.start`, `Server::start`. A block that only implements
+    /// something has no name of its own.
     pub(crate) fn is_called(&self, name: &str) -> bool {
+        if self.is_implementation {
+            return false;
+        }
         let (path, name) = (normal(&self.path), normal(name));
         path == name || path.strip_suffix(&name).is_some_and(|before| before.ends_with('.'))
     }
@@ -83,6 +89,7 @@ fn flatten(symbol: &Value, within: &str, depth: usize, into: &mut Vec<DocumentSy
     into.push(DocumentSymbol {
         path: path.clone(),
         kind: symbol["kind"].as_u64().unwrap_or_default(),
+        is_implementation: name.starts_with("impl ") || name.starts_with("impl<"),
         range,
         name: own,
     });
@@ -122,6 +129,12 @@ mod tests {
         assert!(!inner.is_called("art") && !inner.is_called("Other.start"));
         let method = DocumentSymbol { path: "impl Display for Server.start()".into(), ..inner.clone() };
         assert!(method.is_called("Server.start"));
+        let mut rust = Vec::new();
+        let block = json!({ "name": "impl Display for Server", "kind": 19, "range": range(0, 1), "children": [
+            { "name": "fmt", "kind": 6, "range": range(1, 1) },
+        ] });
+        flatten(&block, "", 0, &mut rust);
+        assert!(!rust[0].is_called("Server") && rust[1].is_called("Server::fmt"), "the block isn't the type itself");
         assert_eq!(enclosing(&symbols, Position { line: 10, character: 0 }), None);
     }
 }

@@ -113,6 +113,18 @@ pub(crate) fn last_part(symbol: &str) -> &str {
     if last.is_empty() { plain } else { last }
 }
 
+/// The name at the place of a target that has none itself.
+pub(crate) fn name_at(source: &SourceText, target: &CodeTarget) -> Option<String> {
+    let line = target.line?;
+    let offset = match target.column {
+        Some(column) => source.offset_of_column(line.checked_sub(1)?, column)?,
+        None => first_name(source, line, "").ok()?,
+    };
+    let is_part = |character: &char| character.is_alphanumeric() || *character == '_';
+    let before = source.text.get(..offset)?.chars().rev().take_while(is_part).map(char::len_utf8).sum::<usize>();
+    Some(source.text.get(offset - before..)?.chars().take_while(is_part).collect())
+}
+
 /// The offset of a symbol at a line, or close to it.
 fn near(source: &SourceText, symbol: &str, line: u32, shown: &str) -> Result<usize, ToolError> {
     let wanted = line.saturating_sub(1);
@@ -157,6 +169,17 @@ mod tests {
             let found = near(&source, "Server::start", line, "x");
             assert_eq!(found.is_ok(), expected, "{line}: {found:?}");
             assert!(found.is_err() || found == Ok(4), "restart is another");
+        }
+    }
+
+    #[test]
+    fn the_name_at_a_place_is_a_whole_word() {
+        let source = SourceText::parse("  é = greet_all(x)\n".as_bytes()).unwrap();
+        for (column, expected) in
+            [(None, Some("é")), (Some(7), Some("greet_all")), (Some(9), Some("greet_all")), (Some(99), None)]
+        {
+            let target = CodeTarget { line: Some(1), column, ..CodeTarget::default() };
+            assert_eq!(name_at(&source, &target).as_deref(), expected, "{column:?}");
         }
     }
 

@@ -3,6 +3,7 @@
 //! comparison is only made when something happened in them.
 
 use std::collections::{BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -16,7 +17,7 @@ use toolgate_contract::{
 };
 
 use crate::connection::Connection;
-use crate::documents::{Fault, OpenDocuments, read_source};
+use crate::documents::{Fault, LARGEST_SOURCE, OpenDocuments, read_source};
 
 /// Files that are compared. In a larger tree, only open documents and what the first of these files are is known.
 const MOST_FILES: usize = 20_000;
@@ -44,8 +45,12 @@ pub(crate) struct KnownFiles {
     files: Option<HashMap<WorkspacePath, SizeAndTime>>,
     /// Those that have other names too.
     linked: Vec<WorkspacePath>,
+    /// What the files hold that the server is configured by.
+    configuration: HashMap<WorkspacePath, Option<u64>>,
     watch: ProjectWatch,
     scanned: Option<Instant>,
+    /// Whether it has to be started anew, as long as it runs.
+    is_outdated: bool,
     /// Whether the server was told all of it. A question that was cancelled may have told only a part.
     pub(crate) is_told: bool,
 }
@@ -113,16 +118,63 @@ impl Connection {
         }
         known.is_told = false;
         let now = self.scan(known, host)?;
+        let reconfigured = self.take_configuration(known, &now, host);
+        let restarts = |place: &WorkspacePath| match known.files {
+            Some(_) => self.entry.restarts_on(&place.path),
+            // What changed while it started, it may have read before or after.
+            None => self.is_newer(&now, place),
+        };
+        known.is_outdated |= reconfigured.iter().any(restarts);
+        if known.is_outdated {
+            return Err(Fault::Reconfigured);
+        }
         let before = known.files.as_ref();
         let changed = before.map(|before| differences(before, &now)).unwrap_or_default();
         if !changed.is_empty() {
             let directories = before.map(|before| directory_differences(before, &now)).unwrap_or_default();
             self.tell_changes(changed, directories, documents, host).await?;
+            if reconfigured.iter().any(|place| self.entry.reloads_on(&place.path)) {
+                self.reload().await?;
+            }
             known.files = Some(now);
             return Ok(ProjectChange::Differs);
         }
         known.files = Some(now);
         Ok(ProjectChange::Same)
+    }
+
+    /// Remembers what the server's configuration holds, and gives the files of it that differ. Times don't tell: a file that was
+    /// written again with the same content is no reason to start anew.
+    fn take_configuration(
+        &self,
+        known: &mut KnownFiles,
+        now: &HashMap<WorkspacePath, SizeAndTime>,
+        host: &dyn ServerHost,
+    ) -> Vec<WorkspacePath> {
+        let is_part =
+            |place: &&WorkspacePath| self.entry.restarts_on(&place.path) || self.entry.reloads_on(&place.path);
+        let is_same = |place: &WorkspacePath| {
+            let before = known.files.as_ref().and_then(|files| files.get(place));
+            before.is_some_and(|before| before.1 >= 0 && now.get(place) == Some(before))
+        };
+        let digest = |place: &WorkspacePath| match known.configuration.get(place) {
+            Some(digest) if is_same(place) => *digest,
+            _ => host.files().content(place, LARGEST_SOURCE).ok().flatten().map(|content| digest_of(&content.bytes)),
+        };
+        let configuration: HashMap<WorkspacePath, Option<u64>> =
+            now.keys().filter(is_part).map(|place| (place.clone(), digest(place))).collect();
+        let before = std::mem::replace(&mut known.configuration, configuration);
+        let known = &known.configuration;
+        let differs = |place: &&WorkspacePath| before.get(*place) != known.get(*place);
+        let places: BTreeSet<&WorkspacePath> = before.keys().chain(known.keys()).collect();
+        places.into_iter().filter(differs).cloned().collect()
+    }
+
+    /// Whether a file that the server reads when it starts changed after that.
+    fn is_newer(&self, now: &HashMap<WorkspacePath, SizeAndTime>, place: &WorkspacePath) -> bool {
+        let started = self.started_at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let changed = now.get(place).map_or(0, |found| found.1);
+        self.entry.restarts_on(&place.path) && (changed < 0 || changed > started.as_nanos() as i64)
     }
 
     async fn tell_changes(
@@ -204,6 +256,12 @@ impl Connection {
         (known.linked, known.scanned) = (linked, Some(scanned));
         Ok(found)
     }
+}
+
+fn digest_of(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn differences(

@@ -11,10 +11,10 @@ use toolgate_contract::{
 use crate::answers::MOST_SEARCHED;
 use crate::connection::{Connection, still_indexing};
 use crate::documents::Fault;
-use crate::languages::LanguageServers;
+use crate::languages::{LanguageServers, SyncedServer};
 use crate::locations::shown_path;
 use crate::protocol::symbol_kind;
-use crate::symbol_question::{EmptyAnswer, answer_timeout};
+use crate::symbol_question::{EmptyAnswer, answer_time};
 
 /// Symbols that one server may add to an answer.
 const MOST_SYMBOLS: usize = 500;
@@ -25,16 +25,28 @@ impl LanguageServers {
         let places = self.source_files(host, &WorkspacePath::in_workspace(""), MOST_SEARCHED)?;
         let files = host.files();
         let (mut chosen, mut fault) = (BTreeMap::new(), None);
-        for place in places {
+        let (mut servers, mut symbols, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+        // What has no symbols to search, such as JSON, isn't missed.
+        let searched: Vec<WorkspacePath> = places.into_iter().filter(|place| self.has_symbols(place)).collect();
+        for (language, install) in self.missing_for(searched.iter().map(|place| place.path.as_str())) {
+            notes.push(format!(
+                "Symbols of {language} are missing: no language server is installed for it (`{install}`)."
+            ));
+        }
+        for place in searched {
             match self.choose(files.as_ref(), &place) {
                 Ok(choice) => drop(chosen.entry(choice.key()).or_insert((choice.entry.name.clone(), place))),
                 Err(error) => fault = Some(error),
             }
         }
-        let (mut servers, mut symbols, mut notes) = (Vec::new(), Vec::new(), Vec::new());
         for (name, place) in chosen.into_values() {
             match self.symbols_of_server(&place, query, host).await {
                 Ok(Some((report, found))) => {
+                    if found.len() >= MOST_SYMBOLS {
+                        notes.push(format!(
+                            "`{name}` has more than {MOST_SYMBOLS} such symbols; give more of the name."
+                        ));
+                    }
                     servers.push(report);
                     symbols.extend(found);
                 }
@@ -56,6 +68,11 @@ impl LanguageServers {
         }
     }
 
+    /// Whether some server for a file has symbols of the workspace to search.
+    fn has_symbols(&self, place: &WorkspacePath) -> bool {
+        self.catalog.servers.iter().any(|server| server.takes(&place.path) && !server.no_workspace_symbols)
+    }
+
     /// Symbols by name from the server for a file; none if it can't search them.
     async fn symbols_of_server(
         &self,
@@ -63,15 +80,13 @@ impl LanguageServers {
         query: &str,
         host: &dyn ServerHost,
     ) -> Result<Option<(ServerReport, Vec<CodeSymbol>)>, ToolError> {
-        let connection = self.connect_for(place, host).await?;
-        let mut state = connection.state.lock().await;
+        let SyncedServer { connection, state: _state, .. } = self.synced(place, host).await?;
         let found = async {
-            connection.sync(&mut state, host, place).await?;
             if !connection.offers("workspaceSymbolProvider", "workspace/symbol") {
                 return Ok(None);
             }
             let report = connection.readiness(Instant::now() + self.wait).await;
-            let until = Instant::now() + answer_timeout(self.wait);
+            let until = Instant::now() + answer_time(&report, self.wait);
             let ask = || connection.peer.request("workspace/symbol", json!({ "query": query }), until);
             let answer = connection.until_not_empty(ask, Value::is_null_or_empty).await?;
             Ok::<_, Fault>(Some((report, answer)))

@@ -23,10 +23,10 @@ impl Tool for LintsTool {
         side_effects: &[],
         parallel: true,
     };
-    const LONGEST: Option<Duration> = Some(Duration::from_secs(240));
+    const LONGEST: Option<Duration> = Some(Duration::from_secs(360));
 
     fn effects(&self, args: &Args) -> Vec<Effect> {
-        workspace_and(&args.paths)
+        workspace_and(&args.places())
     }
 
     async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {

@@ -17,15 +17,28 @@ pub struct LspDiagnosticsTool;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Files or directories.
-    #[schemars(length(min = 1, max = 50))]
-    pub(crate) paths: Vec<String>,
+    /// Files or directories; all if left out.
+    #[serde(default)]
+    #[schemars(length(max = 50))]
+    paths: Vec<String>,
+    // `paths` does the same, but models guess this one.
+    /// Or one of them.
+    #[serde(default)]
+    path: Option<String>,
     /// Leaves out what is milder.
     #[serde(default)]
     pub(crate) severity: Option<CodeSeverity>,
     /// `mark` of an earlier reply: only what is new since.
     #[serde(default)]
     pub(crate) since: Option<String>,
+}
+
+impl Args {
+    /// The files and directories that are meant: without any, the whole workspace.
+    pub(crate) fn places(&self) -> Vec<String> {
+        let named: Vec<String> = self.paths.iter().chain(&self.path).cloned().collect();
+        if named.is_empty() { vec![".".into()] } else { named }
+    }
 }
 
 /// What is wrong.
@@ -57,10 +70,10 @@ impl Tool for LspDiagnosticsTool {
         side_effects: &[],
         parallel: true,
     };
-    const LONGEST: Option<Duration> = Some(Duration::from_secs(180));
+    const LONGEST: Option<Duration> = Some(Duration::from_secs(300));
 
     fn effects(&self, args: &Args) -> Vec<Effect> {
-        workspace_and(&args.paths)
+        workspace_and(&args.places())
     }
 
     async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
@@ -70,7 +83,7 @@ impl Tool for LspDiagnosticsTool {
 
 /// Asks language servers, and linters if these are wanted.
 pub(crate) async fn diagnose(args: Args, linters: bool, hands: &dyn Hands) -> Result<Output, ToolError> {
-    let paths = args.paths.iter().map(|path| hands.place(path)).collect::<Result<_, _>>()?;
+    let paths = args.places().iter().map(|path| hands.place(path)).collect::<Result<_, _>>()?;
     let answer = hands.ask_about_code(CodeQuestion::Diagnostics { paths, linters, since: args.since }).await?;
     let status = AnswerStatus::of(&answer);
     let CodeFindings::Diagnostics(mut diagnostics) = answer.findings else { return Err(other_answer()) };

@@ -41,7 +41,7 @@ impl Tool for LspHoverTool {
         side_effects: &[],
         parallel: true,
     };
-    const LONGEST: Option<Duration> = Some(Duration::from_secs(180));
+    const LONGEST: Option<Duration> = Some(Duration::from_secs(300));
 
     fn effects(&self, args: &Args) -> Vec<Effect> {
         args.target.effects()

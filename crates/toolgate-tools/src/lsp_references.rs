@@ -68,7 +68,7 @@ impl Tool for LspReferencesTool {
         side_effects: &[],
         parallel: true,
     };
-    const LONGEST: Option<Duration> = Some(Duration::from_secs(180));
+    const LONGEST: Option<Duration> = Some(Duration::from_secs(300));
 
     fn effects(&self, args: &Args) -> Vec<Effect> {
         args.target.effects()

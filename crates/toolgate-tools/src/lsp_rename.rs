@@ -54,7 +54,7 @@ impl Tool for LspRenameTool {
         side_effects: &[SideEffect::WritesFiles],
         parallel: false,
     };
-    const LONGEST: Option<Duration> = Some(Duration::from_secs(180));
+    const LONGEST: Option<Duration> = Some(Duration::from_secs(300));
 
     fn effects(&self, args: &Args) -> Vec<Effect> {
         args.target.effects()

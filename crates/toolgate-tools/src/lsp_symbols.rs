@@ -47,7 +47,7 @@ impl Tool for LspSymbolsTool {
         side_effects: &[],
         parallel: true,
     };
-    const LONGEST: Option<Duration> = Some(Duration::from_secs(180));
+    const LONGEST: Option<Duration> = Some(Duration::from_secs(300));
 
     fn effects(&self, args: &Args) -> Vec<Effect> {
         workspace_and(args.path.as_slice())

@@ -46,7 +46,8 @@ pub fn language_servers(
 /// A configured server. What it doesn't say is as in the built-in one of its name.
 fn server_entry(catalog: &Catalog, name: &str, config: &LspServerConfig) -> ServerEntry {
     let LspServerConfig { command, files, markers, env, settings, options, install, idle_seconds } = config.clone();
-    let unknown = || ServerEntry { grace_ms: USUAL_GRACE_MS, ..ServerEntry::default() };
+    // Nothing is known of how it treats changes of other files, so it begins with a document again after them.
+    let unknown = || ServerEntry { grace_ms: USUAL_GRACE_MS, reopens: true, ..ServerEntry::default() };
     let mut entry = catalog.server(name).cloned().unwrap_or_else(unknown);
     entry.name = name.to_owned();
     entry.command = command;
@@ -116,6 +117,19 @@ impl ServerMachine for WorkspaceMachine {
         shown.sort();
         shown.dedup();
         shown
+    }
+
+    fn toolchains(&self, program: &Path) -> Vec<PathBuf> {
+        let homes = self.shown_for("RUSTUP_HOME");
+        let installed =
+            homes.iter().flat_map(|home| std::fs::read_dir(home.join("toolchains")).into_iter().flatten().flatten());
+        // One that is started by its own path isn't beneath the home of rustup, or not of this one.
+        let own = program.ancestors().nth(2).map(Path::to_owned);
+        installed.map(|entry| entry.path()).chain(own).collect()
+    }
+
+    fn real_file(&self, path: &Path) -> Option<PathBuf> {
+        std::fs::canonicalize(path).ok().filter(|path| path.is_file())
     }
 
     fn home(&self, server: &str) -> Result<PathBuf, ToolError> {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use toolgate_testkit::TestWorkspace;
 
+use crate::freshness::{Breakable, breaks_and_fixes};
 use crate::{is_said_to_lack, payload, world};
 
 /// A server, a file for it, what breaks the file, and words of what it says then.
@@ -38,13 +39,8 @@ async fn is_understood(file: OneFile) {
         }
         is_said_to_lack(&world, file.server, tool, args).await;
     }
-    for _ in 0..2 {
-        world.file(file.path, file.broken);
-        let wrong = found(&world, file.path).await;
-        assert_ne!(wrong["count"], 0, "{wrong}");
-        world.file(file.path, file.fixed);
-        assert_eq!(found(&world, file.path).await["count"], 0);
-    }
+    let OneFile { path, fixed, broken, .. } = file;
+    breaks_and_fixes(&world, file.server, path, &[Breakable { path, fixed, broken }]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

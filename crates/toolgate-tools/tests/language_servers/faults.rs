@@ -38,6 +38,16 @@ async fn symbols_are_found_beside_a_server_that_cannot_start() {
     let found = payload(world.perform("lsp_symbols", json!({ "query": "greet" })).await);
     let symbols = found["symbols"].to_string();
     assert!(symbols.contains(project.library.0), "the other server answers: {found}");
+    let none = "[lsp.servers.none]\ncommand = ['no-such-server']\nfiles = { abc = 'abc' }\ninstall = 'get it'\n";
+    let world = world.reopened("run_missing", toolgate_tools::all(), &format!("{config}{none}")).confined();
+    std::fs::remove_file(world.path().join("a.xyz")).unwrap();
+    world.file("b.abc", "greet\n").file("c.json", "{}\n");
+    let missing = payload(world.perform("lsp_symbols", json!({ "query": "greet" })).await);
+    assert_eq!(
+        missing["notes"],
+        json!(["Symbols of abc are missing: no language server is installed for it (`get it`)."])
+    );
+    assert_eq!(missing["server"], "ty", "a server without symbols of the workspace isn't started: {missing}");
     assert!(found["notes"].to_string().contains("`bad`: The language server `bad` ended."), "{found}");
 }
 
@@ -104,6 +114,92 @@ async fn a_server_that_is_indexing_is_waited_for_or_told_of() {
     let world = scripted(&script(&format!("time.sleep(1); ready = True; {end}")), 60);
     let answer = payload(world.perform("lsp_hover", hover()).await);
     assert_eq!((&answer["contents"], &answer["server_status"]), (&json!("an answer"), &json!("ready")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_dies_of_each_question_is_left_alone_for_a_while() {
+    let script = format!(
+        "{PROTOCOL}\nfor message in messages():\n    \
+         if message.get('method') == 'textDocument/hover':\n        sys.exit(1)\n    \
+         elif 'id' in message:\n        answer(message)\n"
+    );
+    let world = scripted(&script, 5);
+    for _ in 0..3 {
+        let error = world.perform("lsp_hover", hover()).await.error.unwrap();
+        assert_eq!(error.details.unwrap()["server_status"], "crashed", "{}", error.message);
+    }
+    let error = world.perform("lsp_hover", hover()).await.error.unwrap();
+    assert!(error.message.contains("The language server `scripted` ended in 3 calls in a row"), "{}", error.message);
+    assert_eq!(error.details.unwrap()["server_status"], "crashed");
+    assert!(error.hint.unwrap().contains("grep"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_could_not_start_is_tried_again_when_a_person_asks_for_it() {
+    let first = format!(
+        "{PROTOCOL}\nimport os\nif not os.path.exists(os.environ['HOME'] + '/repaired'):\n    sys.exit(1)\n\
+         for message in messages():\n    \
+         if 'id' in message:\n        answer(message)\n"
+    );
+    let second = format!("{PROTOCOL}\nfor message in messages():\n    if 'id' in message:\n        answer(message)\n");
+    let server = |name: &str, script: &str| {
+        let script = serde_json::to_string(script).unwrap();
+        format!("[lsp.servers.{name}]\ncommand = ['/usr/bin/python3', '-c', {script}]\nfiles = {{ xyz = 'xyz' }}\n")
+    };
+    let config = format!("preset = 'full'\n{}{}", server("a-first", &first), server("b-second", &second));
+    let world = TestWorkspace::new(toolgate_tools::all(), &config).confined();
+    world.file("a.xyz", "a\n");
+    let answers = async || payload(world.perform("lsp_hover", hover()).await)["server"].clone();
+    assert_eq!(answers().await, "b-second", "the first can't start");
+    let homes = world.location().language_server_log("a-first").unwrap();
+    std::fs::write(homes.parent().unwrap().join("a-first/repaired"), "").unwrap();
+    assert_eq!(answers().await, "b-second", "nobody asked for another try");
+    crate::restart(&world, "a-first");
+    assert_eq!(answers().await, "a-first");
+}
+
+/// Ended and started again, a server that takes long to read a project would never be ready.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_too_busy_indexing_to_answer_goes_on_with_that() {
+    let script = format!(
+        "{PROTOCOL}\nimport os\nopen(os.environ['HOME'] + '/starts', 'a').write('x')\nasked = 0\n\
+         def progress(value):\n    \
+         send({{'jsonrpc': '2.0', 'method': '$/progress', 'params': {{'token': 1, 'value': value}}}})\n\n\
+         for message in messages():\n    \
+         if message.get('method') == 'initialized':\n        progress({{'kind': 'begin', 'title': 'Indexing'}})\n    \
+         elif message.get('method') == 'textDocument/hover':\n        \
+         asked += 1\n        \
+         if asked > 1:\n            progress({{'kind': 'end'}})\n            answer(message)\n    \
+         elif 'id' in message:\n        answer(message)\n"
+    );
+    let world = scripted(&script, 1);
+    let error = world.perform("lsp_hover", hover()).await.error.unwrap();
+    assert_eq!(error.details.unwrap()["server_status"], "indexing", "{}", error.message);
+    let answer = payload(world.perform("lsp_hover", hover()).await);
+    assert_eq!(answer["contents"], "an answer");
+    let log = world.location().language_server_log("scripted").unwrap();
+    let starts = std::fs::read_to_string(log.with_file_name("scripted").join("starts")).unwrap();
+    assert_eq!(starts, "x", "it was started once");
+}
+
+/// A server of which nothing is known but that it publishes what is wrong when a document is given to it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_configured_server_that_only_publishes_is_not_believed_about_an_older_project() {
+    let script = format!(
+        "{PROTOCOL}\ndef publish(document):\n    \
+         bad = 'bad' in open('other.xyz').read()\n    \
+         items = [{{'range': {{'start': {{'line': 0, 'character': 0}}, 'end': {{'line': 0, 'character': 1}}}}, 'message': 'bad'}}] if bad else []\n    \
+         send({{'jsonrpc': '2.0', 'method': 'textDocument/publishDiagnostics', 'params': {{'uri': document['uri'], 'version': document['version'], 'diagnostics': items}}}})\n\
+         for message in messages():\n    \
+         if message.get('method') in ('textDocument/didOpen', 'textDocument/didChange'):\n        publish(message['params']['textDocument'])\n    \
+         elif 'id' in message:\n        answer(message)\n"
+    );
+    let world = scripted(&script, 5);
+    for (text, expected) in [("good", 0), ("bad", 1), ("good", 0)] {
+        world.file("other.xyz", text);
+        let found = payload(world.perform("lsp_diagnostics", json!({ "path": "a.xyz" })).await);
+        assert_eq!(found["count"], expected, "{found}");
+    }
 }
 
 /// The processes of the server of this workspace.

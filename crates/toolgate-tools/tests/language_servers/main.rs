@@ -1,11 +1,15 @@
 //! Real language servers behind the gate: what they answer, that they are never stale, and what they can't do.
 #![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
 
+mod configuration;
 mod data_formats;
 mod faults;
+mod freshness;
 mod project_code;
+mod project_programs;
 mod projects;
 mod real_projects;
+mod roots;
 
 use std::path::{Path, PathBuf};
 
@@ -13,6 +17,7 @@ use serde_json::{Value, json};
 use toolgate_contract::Reply;
 use toolgate_testkit::{TestWorkspace, skip};
 
+use freshness::{USUAL_ROUNDS, rounds};
 use projects::project;
 
 /// Where the project's set-up installs servers for tests.
@@ -88,7 +93,7 @@ async fn every_tool_answers(server: &str) {
     let uses = ask("lsp_references", target.clone()).await;
     let files: Vec<&str> =
         uses["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect();
-    assert!(files.contains(&program), "{uses}");
+    assert!(files.contains(&program) && files.contains(&library), "{uses}");
     let hover = ask("lsp_hover", target.clone()).await;
     assert!(hover["contents"].as_str().unwrap_or_default().contains("greet"), "{hover}");
     let symbols = ask("lsp_symbols", json!({ "path": library })).await;
@@ -167,52 +172,6 @@ fn last_change(world: &TestWorkspace) -> String {
     world.events().into_iter().rfind(changing).unwrap().tool_call_id.unwrap()
 }
 
-/// How often a file is broken and fixed in every run of the tests.
-const USUAL_ROUNDS: usize = 6;
-
-/// How often a file is broken and fixed. `cargo xtask lsp` sets more.
-fn rounds() -> usize {
-    std::env::var("TOOLGATE_LSP_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(USUAL_ROUNDS)
-}
-
-/// Breaks and fixes a file, by turns through a tool, from outside and with git, and asks after each.
-async fn nothing_is_stale(server: &str) {
-    let Some((world, project)) = project(server) else { return };
-    let (program, fixed) = project.program_file;
-    world.git_init("");
-    world.git(&["add", "."]);
-    world.git(&["commit", "-q", "-m", "fixed"]);
-    let count = async || {
-        let answer =
-            payload(world.perform("lsp_diagnostics", json!({ "paths": [program], "severity": "error" })).await);
-        answer["count"].as_u64().unwrap()
-    };
-    assert_eq!(count().await, 0);
-    for round in 0..rounds() {
-        match round % 2 {
-            0 => drop(world.file(program, project.broken)),
-            _ => {
-                payload(world.perform("read", json!({ "path": program })).await);
-                let done = world.perform("write", json!({ "path": program, "content": project.broken })).await;
-                assert!(done.ok, "{:?}", done.error);
-            }
-        }
-        assert_ne!(count().await, 0, "round {round}: the error is seen");
-        match round % 3 {
-            0 => drop(world.git(&["checkout", "-q", "--", program])),
-            1 => drop(world.file(program, fixed)),
-            _ => {
-                let done = payload(
-                    world.perform("shell", json!({ "command": format!("git checkout -q -- {program}") })).await,
-                );
-                assert_eq!(done["exit_code"], 0, "{done}");
-            }
-        }
-        assert_eq!(std::fs::read_to_string(world.path().join(program)).unwrap(), fixed);
-        assert_eq!(count().await, 0, "round {round}: the fix is seen");
-    }
-}
-
 macro_rules! servers {
     ($($name:ident: $server:literal;)*) => {
         mod every_tool {
@@ -221,10 +180,10 @@ macro_rules! servers {
                 super::every_tool_answers($server).await;
             })*
         }
-        mod freshness {
+        mod fresh {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $name() {
-                super::nothing_is_stale($server).await;
+                super::freshness::nothing_is_stale($server).await;
             })*
         }
     };
@@ -293,6 +252,10 @@ async fn only_what_is_new_since_a_mark_is_told() {
     world.file(other, "missing()\n");
     let first = payload(world.perform("lsp_diagnostics", json!({ "paths": [program, other] })).await);
     assert_eq!(first["count"], 1, "{first}");
+    for (args, count) in [(json!({}), 1), (json!({ "path": other }), 1), (json!({ "path": program }), 0)] {
+        let found = payload(world.perform("lsp_diagnostics", args.clone()).await);
+        assert_eq!(found["count"], count, "{args}: {found}");
+    }
     world.file(program, project.broken);
     let since = |mark: &Value| json!({ "paths": [program, other], "since": mark });
     let second = payload(world.perform("lsp_diagnostics", since(&first["mark"])).await);
@@ -334,29 +297,6 @@ async fn changes_are_seen_wherever_a_file_is_and_however_it_changes() {
     assert_eq!(count().await, 0, "in a directory with another name");
     world.file("moved/later.py", "LATER = 1\n");
     assert_ne!(count().await, 0);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn other_roots_are_asked_about_too() {
-    let Some(program) = installed("ty") else { return };
-    let other = tempfile::tempdir().unwrap();
-    let directory = other.path().canonicalize().unwrap();
-    std::fs::write(directory.join("shared.py"), "def shared() -> int:\n    return ''\n").unwrap();
-    let config = format!(
-        "preset = 'full'\nroots = [{{ path = '{}', access = 'read' }}]\n[lsp.servers.ty]\ncommand = [{:?}, 'server']\n",
-        directory.display(),
-        program.display().to_string()
-    );
-    let world = TestWorkspace::new(toolgate_tools::all(), &config).confined();
-    world.file("main.py", "x = 1\n");
-    let path = directory.join("shared.py").display().to_string();
-    let symbols = payload(world.perform("lsp_symbols", json!({ "path": path })).await);
-    assert_eq!(symbols["symbols"][0]["name"], "shared", "{symbols}");
-    let wrong = payload(world.perform("lsp_diagnostics", json!({ "paths": [path] })).await);
-    assert_eq!((&wrong["count"], &wrong["diagnostics"][0]["path"]), (&json!(1), &json!(path)), "{wrong}");
-    let rename = json!({ "path": path, "line": 1, "symbol": "shared", "new_name": "common" });
-    let refused = world.perform("lsp_rename", rename).await.error.unwrap();
-    assert_eq!(refused.code.as_str(), "policy_denied", "the root is read-only: {refused:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

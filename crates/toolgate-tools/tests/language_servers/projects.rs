@@ -15,8 +15,18 @@ pub(crate) struct Project {
     pub(crate) others: &'static [(&'static str, &'static str)],
     /// What breaks the program when put in place of the whole file.
     pub(crate) broken: &'static str,
+    /// What breaks the program in another file, which of the others or the library it is.
+    pub(crate) also_breaks: Option<(&'static str, &'static str)>,
     /// Tools to which it has no answer.
     pub(crate) lacks: &'static [&'static str],
+}
+
+impl Project {
+    /// What a file of the project holds at first.
+    pub(crate) fn content_of(&self, path: &str) -> &'static str {
+        let mut files = [self.library, self.program_file].into_iter().chain(self.others.iter().copied());
+        files.find(|(known, _)| *known == path).expect("the project has the file").1
+    }
 }
 
 const PYTHON_LIBRARY: (&str, &str) =
@@ -51,6 +61,7 @@ const PROJECTS: &[Project] = &[
         program_file: PYTHON_PROGRAM,
         others: &[("pyproject.toml", "[project]\nname = \"x\"\nversion = \"1\"\n")],
         broken: PYTHON_BROKEN,
+        also_breaks: Some(("library.py", "def greet(name: int) -> str:\n    return \"hello\"\n")),
         lacks: &[],
     },
     Project {
@@ -61,6 +72,7 @@ const PROJECTS: &[Project] = &[
         program_file: PYTHON_PROGRAM,
         others: &[("pyproject.toml", "[project]\nname = \"x\"\nversion = \"1\"\n")],
         broken: PYTHON_BROKEN,
+        also_breaks: Some(("library.py", "def greet(name: int) -> str:\n    return \"hello\"\n")),
         lacks: &[],
     },
     Project {
@@ -71,6 +83,7 @@ const PROJECTS: &[Project] = &[
         program_file: PYTHON_PROGRAM,
         others: &[("pyproject.toml", "[project]\nname = \"x\"\nversion = \"1\"\n")],
         broken: PYTHON_BROKEN,
+        also_breaks: Some(("library.py", "def greet(name: int) -> str:\n    return \"hello\"\n")),
         lacks: &[],
     },
     Project {
@@ -81,6 +94,10 @@ const PROJECTS: &[Project] = &[
         program_file: TYPESCRIPT_PROGRAM,
         others: TSCONFIG,
         broken: TYPESCRIPT_BROKEN,
+        also_breaks: Some((
+            "library.ts",
+            "export function greet(name: number): string {\n  return 'hello ' + name;\n}\n",
+        )),
         lacks: &[],
     },
     Project {
@@ -91,6 +108,10 @@ const PROJECTS: &[Project] = &[
         program_file: TYPESCRIPT_PROGRAM,
         others: TSCONFIG,
         broken: TYPESCRIPT_BROKEN,
+        also_breaks: Some((
+            "library.ts",
+            "export function greet(name: number): string {\n  return 'hello ' + name;\n}\n",
+        )),
         lacks: &[],
     },
     Project {
@@ -104,6 +125,7 @@ const PROJECTS: &[Project] = &[
         program_file: ("main.c", "#include \"library.h\"\n\nint run(void) { /* 🦀 */ return greet(1); }\n"),
         others: &[("library.h", "int greet(int name);\n"), ("compile_flags.txt", "-xc\n")],
         broken: "#include \"library.h\"\n\nint run(void) { /* 🦀 */ return greet(1, 2, 3); }\n",
+        also_breaks: Some(("library.h", "int greet(int name, int other);\n")),
         lacks: &[],
     },
     Project {
@@ -120,6 +142,7 @@ const PROJECTS: &[Project] = &[
         ),
         others: &[("Cargo.toml", "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2021\"\n")],
         broken: "mod library;\nuse library::greet;\n\nfn main() {\n    let text = (\"🦀\", greet(\"ada\", 1));\n    drop(text);\n}\n",
+        also_breaks: Some(("src/library.rs", "pub fn greet(name: &str, _: u8) -> String {\n    name.to_owned()\n}\n")),
         lacks: &[],
     },
     Project {
@@ -130,6 +153,7 @@ const PROJECTS: &[Project] = &[
         program_file: PYTHON_PROGRAM,
         others: &[("pyproject.toml", "[project]\nname = \"x\"\nversion = \"1\"\n")],
         broken: PYTHON_BROKEN,
+        also_breaks: Some(("library.py", "def greet(name: int) -> str:\n    return \"hello\"\n")),
         lacks: &[],
     },
     Project {
@@ -143,6 +167,7 @@ const PROJECTS: &[Project] = &[
         program_file: ("main.go", "package main\n\nfunc main() { println(\"🦀\", greet(\"ada\")) }\n"),
         others: &[("go.mod", "module example.com/x\n\ngo 1.19\n")],
         broken: "package main\n\nfunc main() { println(\"🦀\", greet(42)) }\n",
+        also_breaks: Some(("library.go", "package main\n\nfunc greet(name int) string { return \"hello\" }\n")),
         lacks: &[],
     },
     Project {
@@ -156,6 +181,7 @@ const PROJECTS: &[Project] = &[
         ),
         others: &[],
         broken: "#!/bin/bash\n# shellcheck source=library.sh\nsource ./library.sh\nif true; then\n  greet \"ada\"\n",
+        also_breaks: None,
         lacks: &["lsp_calls"],
     },
 ];
