@@ -122,7 +122,7 @@ impl Connection {
         let restarts = |place: &WorkspacePath| match known.files {
             Some(_) => self.entry.restarts_on(&place.path),
             // What changed while it started, it may have read before or after.
-            None => self.is_newer(&now, place),
+            None => self.is_newer(host, place),
         };
         known.is_outdated |= reconfigured.iter().any(restarts);
         if known.is_outdated {
@@ -170,11 +170,13 @@ impl Connection {
         places.into_iter().filter(differs).cloned().collect()
     }
 
-    /// Whether a file that the server reads when it starts changed after that.
-    fn is_newer(&self, now: &HashMap<WorkspacePath, SizeAndTime>, place: &WorkspacePath) -> bool {
-        let started = self.started_at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let changed = now.get(place).map_or(0, |found| found.1);
-        self.entry.restarts_on(&place.path) && (changed < 0 || changed > started.as_nanos() as i64)
+    /// Whether a file that the server reads when it starts changed after that. A time that is yet to come says nothing.
+    fn is_newer(&self, host: &dyn ServerHost, place: &WorkspacePath) -> bool {
+        let nanoseconds =
+            |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos() as i128;
+        let since = nanoseconds(self.started_at)..=nanoseconds(SystemTime::now());
+        let found = host.files().status(place).ok().flatten();
+        self.entry.restarts_on(&place.path) && found.is_some_and(|found| since.contains(&found.changed.as_nanosecond()))
     }
 
     async fn tell_changes(
