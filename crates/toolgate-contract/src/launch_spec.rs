@@ -57,6 +57,8 @@ pub struct LaunchSpec {
     pub unsandboxed: bool,
     /// Whether it has no caches of package managers: what commands put there would run with its secrets.
     pub without_caches: bool,
+    /// Whether it can be stopped as a job of a shell can (Ctrl-Z), if it has a terminal. Whoever has the other end continues it.
+    pub is_job: bool,
     /// Bytes of memory that each of its processes may use, if that is less than others may.
     pub memory_bytes: Option<u64>,
     /// Bytes of memory that it and everything that it starts may use together. Where no cgroup can limit that, each process may use so many.
@@ -86,6 +88,7 @@ impl LaunchSpec {
             only_reads: false,
             unsandboxed: false,
             without_caches: false,
+            is_job: false,
             memory_bytes: None,
             memory_together: None,
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::terminal::on_a_terminal;
+use crate::terminal::{on_a_terminal, with_terminal};
 use crate::world::World;
 
 #[test]
@@ -22,6 +22,24 @@ fn who_sits_at_a_terminal_gets_one_for_the_command_too() {
     let script = ["wait 24 80", "type hello", "wait got hello"];
     let said = on_a_terminal(&World::new(), &script, &["sandbox", "--", "sh", "-c", command]);
     assert_eq!(said.code, 5, "{said:?}");
+}
+
+/// Ctrl-Z gives the terminal back to the shell, and `fg` goes on: also a program that stops itself must not be left without anybody who
+/// continues it.
+#[test]
+fn a_command_on_a_terminal_is_stopped_and_continued_like_any_job() {
+    for stop in ["type \u{1a}", "type stop"] {
+        let reads = "while read line; do case $line in stop) kill -TSTP $$;; *) echo got $line;; esac; done";
+        let start = format!("type \"$toolgate\" sandbox -- sh -c 'echo ready; {reads}; exit 5'");
+        let there = ["type echo shell-$((1 + 1))", "wait shell-2", "type fg", "type hello", "wait got hello"];
+        let script = [
+            &[start.as_str(), "wait ready\r", stop, "wait Stopped"][..],
+            &there,
+            &["type \u{4}", "wait bash-", "type echo code-$?", "wait code-5", "type exit 7"],
+        ];
+        let said = with_terminal(&World::new(), &script.concat(), "bash", &["--norc", "--noprofile", "-i"]);
+        assert_eq!(said.code, 7, "{stop:?}: {said:?}");
+    }
 }
 
 #[test]

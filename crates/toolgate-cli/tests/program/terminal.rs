@@ -14,8 +14,13 @@ const PERSON: &str = include_str!("terminal/person.py");
 
 /// Runs the program on a terminal, with a person who follows this script.
 pub(crate) fn on_a_terminal(world: &World, script: &[&str], args: &[&str]) -> Said {
+    with_terminal(world, script, PROGRAM, args)
+}
+
+/// Runs any program on a terminal, with a person who follows this script.
+pub(crate) fn with_terminal(world: &World, script: &[&str], program: &str, args: &[&str]) -> Said {
     let mut command = world.command("python3");
-    command.args(["-c", PERSON, &script.join("\n"), PROGRAM]).args(args).env("toolgate", PROGRAM).env("TERM", "dumb");
+    command.args(["-c", PERSON, &script.join("\n"), program]).args(args).env("toolgate", PROGRAM).env("TERM", "dumb");
     Said::from(command.output().unwrap())
 }
 

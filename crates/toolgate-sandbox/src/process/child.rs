@@ -212,6 +212,11 @@ impl Child {
         Ok(ended)
     }
 
+    /// Waits until the command is stopped, as by Ctrl-Z, if it is a job; for ever if it ends before that.
+    pub async fn stopped(&self) {
+        self.instance.stopped().await;
+    }
+
     /// The pidfd of the command's own process.
     pub fn process(&self) -> BorrowedFd<'_> {
         self.process.as_fd()

@@ -1,6 +1,7 @@
 //! One sandbox, seen from the host: its socket, its first process, and the messages received from it so far.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -33,8 +34,8 @@ pub(super) struct SandboxInstance {
     bound: Option<OwnedFd>,
     /// The listener that asks about the command's connections.
     connects: Option<OwnedFd>,
-    /// The exit status of a command that ended before `Created` was received.
-    status: Option<i32>,
+    /// The exit status of a command that has ended, if that was received before somebody asked for it.
+    status: OnceLock<i32>,
     /// Whether everything inside has ended.
     gone: AtomicBool,
 }
@@ -55,8 +56,8 @@ impl SandboxInstance {
         zygote.request(&plan, &theirs).await.doing("Asking for a sandbox")?;
         let socket = watch(ours).doing("Watching a sandbox's socket")?;
         let memory_limited = zygote.limits_memory();
-        let (first_process, findings, listeners, watch, status) = (None, None, Vec::new(), None, None);
-        let (bound, connects, gone) = (None, None, AtomicBool::new(false));
+        let (first_process, findings, listeners, watch) = (None, None, Vec::new(), None);
+        let (bound, connects, gone, status) = (None, None, AtomicBool::new(false), OnceLock::new());
         Ok(Self {
             tier,
             memory_limited,
@@ -122,7 +123,8 @@ impl SandboxInstance {
             }
             SandboxMessage::Refused(fault) => return Err(SandboxError::Step(fault)),
             SandboxMessage::Started => return Ok(Some(descriptors)),
-            SandboxMessage::Ended(status) => self.status = Some(status),
+            SandboxMessage::Stopped => {}
+            SandboxMessage::Ended(status) => _ = self.status.set(status),
         }
         Ok(None)
     }
@@ -146,10 +148,22 @@ impl SandboxInstance {
         Ok(status)
     }
 
+    /// Waits until the command is stopped, as by Ctrl-Z; for ever if it ends before that.
+    pub(super) async fn stopped(&self) {
+        loop {
+            match self.next_message().await {
+                Ok((SandboxMessage::Stopped, _)) => return,
+                Ok((SandboxMessage::Ended(status), _)) => _ = self.status.set(status),
+                Ok(_) => {}
+                Err(_) => std::future::pending().await,
+            }
+        }
+    }
+
     /// The status that the sandbox sends when the command has ended.
     async fn status(&self) -> Result<Option<i32>, SandboxError> {
-        if self.status.is_some() {
-            return Ok(self.status);
+        if let Some(status) = self.status.get() {
+            return Ok(Some(*status));
         }
         loop {
             match self.next_message().await {

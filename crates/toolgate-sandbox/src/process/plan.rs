@@ -169,6 +169,8 @@ pub(super) struct ExecRequest {
     pub(super) working_directory: CString,
     /// The size of its terminal, if it has one.
     pub(super) terminal: Option<TerminalSize>,
+    /// Whether it can be stopped there as a job of a shell can.
+    pub(super) is_job: bool,
 }
 
 #[cfg(test)]

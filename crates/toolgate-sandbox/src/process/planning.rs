@@ -241,6 +241,7 @@ pub(super) fn exec_request(
             Streams::Terminal(size) => Some(size),
             Streams::Output | Streams::Input => None,
         },
+        is_job: spec.is_job,
     })
 }
 

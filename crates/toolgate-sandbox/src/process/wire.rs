@@ -34,6 +34,8 @@ pub(super) enum SandboxMessage {
     Refused(SetupFault),
     /// The command runs; its pidfd comes along, and its terminal if it has one.
     Started,
+    /// The command was stopped, as by Ctrl-Z.
+    Stopped,
     /// The command ended, with this status in the form of `wait`.
     Ended(i32),
 }

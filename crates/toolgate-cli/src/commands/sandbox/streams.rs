@@ -3,14 +3,20 @@
 
 use std::io::{IsTerminal, Write, stderr, stdin, stdout};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use rustix::process::{Signal, kill_current_process_group};
 use tokio::io::AsyncReadExt;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::timeout;
 use toolgate_contract::{ChildProcess, LaunchSpec, Output, Streams, ToolError};
 use toolgate_sandbox::process::Child;
 
 use crate::terminal::{Keyboard, RawMode, TerminalInput, stdout_size};
 
+/// How long a program that was told to stop goes on, at the most.
+const NOT_STOPPED: Duration = Duration::from_millis(300);
 /// Bytes that are copied at a time.
 const PIECE: usize = 64 * 1024;
 
@@ -19,6 +25,7 @@ pub(super) fn inherit_streams(mut spec: LaunchSpec) -> LaunchSpec {
     spec.streams = match stdin().is_terminal() {
         true if stdout().is_terminal() && stderr().is_terminal() => {
             spec.environment.extend(std::env::var_os("TERM").map(|term| ("TERM".into(), term)));
+            spec.is_job = true;
             Streams::Terminal(stdout_size().unwrap_or_default())
         }
         // A program that reads our output, such as a pager, needs the keyboard for itself.
@@ -69,14 +76,38 @@ async fn show(child: &Child) -> std::io::Result<()> {
 
 /// Connects the person's terminal to the command's, until no process has the command's open any more.
 async fn forward_terminal(child: &Child) -> Result<()> {
-    let _raw = RawMode::begin()?;
-    let keyboard = Keyboard::new()?;
+    let mut raw = RawMode::begin()?;
+    let (typed, shown) = (forward_input(child, Keyboard::new()?), show(child));
+    tokio::pin!(typed, shown);
     // At the same time, since a command that is busy writing may not read.
-    tokio::select! {
-        typed = forward_input(child, keyboard) => typed.map_err(anyhow::Error::from),
-        shown = show(child) => shown.map_err(anyhow::Error::from),
+    loop {
+        let ended = tokio::select! {
+            typed = &mut typed => typed.map_err(anyhow::Error::from),
+            shown = &mut shown => shown.map_err(anyhow::Error::from),
+            () = child.stopped() => {
+                stop_too(child, &mut raw).await?;
+                continue;
+            }
+        };
+        return ended.context("the command's terminal can't be passed on");
     }
-    .context("the command's terminal can't be passed on")
+}
+
+/// Stops this program as the command was stopped, so that the person's shell has the terminal; then continues both. Where no shell
+/// could continue this program, the kernel doesn't stop it, and the command goes on at once.
+async fn stop_too(child: &Child, raw: &mut Option<RawMode>) -> Result<()> {
+    let mut continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
+    raw.take();
+    kill_current_process_group(Signal::TSTP).context("this program can't be stopped")?;
+    // Another thread may be the one that is stopped first, so nothing is done until it is over.
+    let _ = timeout(NOT_STOPPED, continued.recv()).await;
+    *raw = RawMode::begin()?;
+    if let Some(size) = stdout_size() {
+        child.resize(size)?;
+    }
+    // It may have ended meanwhile.
+    let _ = child.signal(toolgate_contract::Signal::Cont);
+    Ok(())
 }
 
 /// Forwards keys and sizes. It never ends first: a person without further input still wants to see the output.

@@ -1,10 +1,11 @@
 # Runs a program on a terminal of its own and plays the person before it: waits for words, says lines, as told by these
 # lines. `wait WORDS` reads up to these words, `type LINE` types a line, `run COMMAND` runs a command elsewhere until it works.
-import os, pty, select, subprocess, sys, time
+import fcntl, os, pty, select, subprocess, sys, termios, time
 
 script, program = sys.argv[1].split("\n"), sys.argv[2:]
 ours, theirs = pty.openpty()
-person = subprocess.Popen(program, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
+person = subprocess.Popen(program, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+                          preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
 os.close(theirs)
 seen = ""
 

@@ -28,7 +28,7 @@ pub(super) fn run(one: &OneThread, plan: &SandboxPlan, socket: &OwnedFd) -> Resu
     let children = signals::watch_children().during(SetupStep::ExecuteBubblewrap);
     let ended = children.and_then(|children| {
         let pid = start(one, plan, socket)?;
-        reaper::wait(StartedCommand { pid, broker: None }, socket, &children);
+        reaper::wait(StartedCommand { pid, broker: None, is_job: false }, socket, &children);
         reaper::kill_descendants();
         Ok(0)
     });

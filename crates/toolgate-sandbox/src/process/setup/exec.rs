@@ -22,6 +22,8 @@ pub(super) struct StartedCommand {
     pub(super) pid: i32,
     /// Answers those of its system calls that overlayfs can't do.
     pub(super) broker: Option<OverlayBroker>,
+    /// Whether the host is told when it is stopped.
+    pub(super) is_job: bool,
 }
 
 /// Starts the command and tells the host. `is_brokered` is whether the first process is asked about system calls that overlayfs
@@ -35,11 +37,14 @@ pub(super) fn start(
     is_brokered: bool,
 ) -> Result<StartedCommand, SetupFault> {
     let terminal = request.terminal.map(tty::open).transpose()?;
+    let job = terminal.as_ref().filter(|_| request.is_job && plan.tier == Tier::Namespaces);
+    job.map(tty::control).transpose()?;
+    let is_job = job.is_some();
     let (arguments, environment) = (ExecStrings::new(&request.arguments), ExecStrings::new(&request.environment));
     let sockets = is_brokered.then(wire::pair).transpose().during(SetupStep::StartCommand)?;
     let mut fault = None;
     let started = spawn_vfork(one, || {
-        let prepared = prepare(plan, request, &streams, terminal.as_ref());
+        let prepared = prepare(plan, request, &streams, terminal.as_ref(), is_job);
         if let (Some((_, theirs)), Ok(())) = (&sockets, &prepared) {
             hand_over_listener(theirs);
         }
@@ -59,7 +64,7 @@ pub(super) fn start(
         drop(theirs);
         receive_listener(&ours)
     });
-    Ok(StartedCommand { pid: started.pid, broker })
+    Ok(StartedCommand { pid: started.pid, broker, is_job })
 }
 
 /// Everything between the new process and its program. The zygote has reset all signal handlers already, but the first
@@ -69,11 +74,19 @@ fn prepare(
     request: &ExecRequest,
     streams: &[OwnedFd],
     terminal: Option<&PtyPair>,
+    is_job: bool,
 ) -> Result<(), SetupFault> {
     signals::block_none().during(SetupStep::StartCommand)?;
-    rustix::process::setsid().during(SetupStep::LeaveSession)?;
     match terminal {
-        Some(terminal) => tty::take_control(terminal)?,
+        Some(terminal) if is_job => tty::become_job(terminal)?,
+        Some(terminal) => {
+            rustix::process::setsid().during(SetupStep::LeaveSession)?;
+            tty::control(terminal)?;
+        }
+        None => _ = rustix::process::setsid().during(SetupStep::LeaveSession)?,
+    }
+    match terminal {
+        Some(terminal) => tty::connect(terminal)?,
         None => connect(streams)?,
     }
     if plan.tier == Tier::Landlock {

@@ -2,13 +2,14 @@
 //! Without one, the first process is a subreaper: orphans become its children, and it kills until none is left. The process
 //! that starts `bwrap` does the same.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::super::syscall::signals;
+use super::super::wire::{self, SandboxMessage};
 use super::exec::StartedCommand;
 use super::overlay_broker::OverlayBroker;
 
@@ -18,12 +19,16 @@ const SIGNALS_AT_ONCE: usize = 4;
 /// Waits for a child, and reaps orphans meanwhile. Returns the child's status, or `None` if the host closed its end of the
 /// socket first. `children` is a signalfd for SIGCHLD.
 pub(super) fn wait(command: StartedCommand, socket: &OwnedFd, children: &OwnedFd) -> Option<i32> {
-    let StartedCommand { pid, mut broker } = command;
+    let StartedCommand { pid, mut broker, is_job } = command;
+    let options = if is_job { WaitOptions::NOHANG | WaitOptions::UNTRACED } else { WaitOptions::NOHANG };
     let mut has_child_ended = true;
     loop {
         while has_child_ended {
-            match rustix::process::wait(WaitOptions::NOHANG) {
-                Ok(Some((ended, status))) if ended.as_raw_nonzero().get() == pid => return Some(status.as_raw()),
+            match rustix::process::wait(options) {
+                Ok(Some((child, status))) if child.as_raw_nonzero().get() == pid => match status.stopped() {
+                    true => _ = wire::send_message(socket.as_fd(), &SandboxMessage::Stopped, &[]),
+                    false => return Some(status.as_raw()),
+                },
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => has_child_ended = false,
                 Err(_) => return None,

@@ -7,7 +7,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use toolgate_contract::TerminalSize;
 
 use super::super::setup_step::{SetupFault, SetupStep, StepContext};
-use super::super::syscall::descriptors;
+use super::super::syscall::{descriptors, signals};
 
 /// The two ends of a pseudoterminal.
 #[derive(Debug)]
@@ -30,9 +30,24 @@ pub(super) fn open(size: TerminalSize) -> Result<PtyPair, SetupFault> {
     Ok(PtyPair { master, slave })
 }
 
-/// Makes the pseudoterminal the controlling terminal of this session, and its three standard streams.
-pub(super) fn take_control(terminal: &PtyPair) -> Result<(), SetupFault> {
-    rustix::process::ioctl_tiocsctty(&terminal.slave).during(SetupStep::OpenTerminal)?;
+/// Makes the pseudoterminal the controlling terminal of this session.
+pub(super) fn control(terminal: &PtyPair) -> Result<(), SetupFault> {
+    rustix::process::ioctl_tiocsctty(&terminal.slave).during(SetupStep::OpenTerminal)
+}
+
+/// Makes this process a job of its own, in the foreground of the session that it was started in. The kernel stops no process group
+/// that has nobody in its session to continue it, so the command can't be the first of a session.
+pub(super) fn become_job(terminal: &PtyPair) -> Result<(), SetupFault> {
+    let step = SetupStep::OpenTerminal;
+    rustix::process::setpgid(None, None).during(step)?;
+    // Whoever does this from the background is stopped by SIGTTOU, unless it is blocked.
+    signals::block(libc::SIGTTOU).during(step)?;
+    rustix::termios::tcsetpgrp(&terminal.slave, rustix::process::getpid()).during(step)?;
+    signals::block_none().during(step)
+}
+
+/// Makes the pseudoterminal the three standard streams.
+pub(super) fn connect(terminal: &PtyPair) -> Result<(), SetupFault> {
     for number in descriptors::STANDARD_STREAMS {
         descriptors::duplicate_to(terminal.slave.as_fd(), number, false).during(SetupStep::ConnectStreams)?;
     }

@@ -38,6 +38,19 @@ pub(crate) fn block_none() -> Result<(), Errno> {
     Ok(())
 }
 
+/// Blocks one signal.
+pub(crate) fn block(signal: libc::c_int) -> Result<(), Errno> {
+    // SAFETY: a set with one signal, made by the functions for that, then added to the mask.
+    let answer = unsafe {
+        let mut one: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut one);
+        libc::sigaddset(&raw mut one, signal);
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const one, std::ptr::null_mut())
+    };
+    checked(answer.into())?;
+    Ok(())
+}
+
 /// Blocks SIGCHLD and returns a signalfd that tells of it, which can be polled beside other descriptors.
 pub(crate) fn watch_children() -> Result<OwnedFd, Errno> {
     // SAFETY: a set with one signal, made by the functions for that; the kernel makes the descriptor for us.
