@@ -27,6 +27,8 @@ pub struct HookClient {
     pub own_directories: &'static [&'static str],
     /// Where it keeps rules of its own about commands; none if those aren't judged here.
     pub own_rules: Option<&'static OwnRuleFiles>,
+    /// What its model is told of a command that may run, where the client can't be told to run it here; none where it can.
+    pub not_rewritten: Option<&'static str>,
     /// Whether `cd` in one command counts for the next.
     pub keeps_directory: bool,
     /// Reads an event.
@@ -56,6 +58,8 @@ pub enum ToolUse {
     Runs(&'static str),
     /// Fetches the address of this argument.
     Fetches(&'static str),
+    /// Starts an agent or tells it something; the items of this argument may name files to attach.
+    Messages(&'static str),
 }
 
 impl HookClient {

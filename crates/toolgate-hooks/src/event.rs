@@ -31,7 +31,12 @@ pub enum EventMoment {
         failed: bool,
     },
     /// The person has sent a message.
-    Prompt(String),
+    Prompt {
+        /// The message, which may mention files.
+        message: String,
+        /// Files that the client says are attached to it.
+        files: Vec<String>,
+    },
     /// The model has answered.
     TurnEnd,
     /// The session has ended.
@@ -57,6 +62,13 @@ impl ClientCall {
     /// What the event after the call is recognised by: the client's id, or else the tool with its arguments.
     pub fn key(&self) -> String {
         self.id.clone().unwrap_or_else(|| sha256(format!("{}\0{}", self.tool, self.input)))
+    }
+}
+
+impl EventMoment {
+    /// A message with nothing attached.
+    pub(crate) fn message(text: Option<&str>) -> Self {
+        Self::Prompt { message: text.unwrap_or_default().to_owned(), files: Vec::new() }
     }
 }
 

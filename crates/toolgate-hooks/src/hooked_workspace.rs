@@ -72,7 +72,7 @@ impl HookedWorkspace {
         match &event.moment {
             EventMoment::Before(call) => answering.before(call).await,
             EventMoment::After { call, result, failed } => answering.after(call, result, *failed),
-            EventMoment::Prompt(message) => answering.prompt(message),
+            EventMoment::Prompt { message, files } => answering.prompt(message, files),
             EventMoment::TurnEnd => answering.settle(|age, _| age > TURN_MARGIN).map(|()| HookAnswer::Noted),
             EventMoment::SessionEnd => answering.end_session(),
             EventMoment::Other => Ok(HookAnswer::Noted),
@@ -115,6 +115,10 @@ impl Answering<'_> {
         let session = &self.recorded.session;
         let own = self.own_verdict(native)?;
         if let Some(error) = own_refusal(&own, self.client.title, call.can_ask) {
+            return Ok(HookAnswer::Deny { reason: refusal(&self.gate().refuse(asked, session, error)) });
+        }
+        if let (Some(why), Ok(_)) = (self.client.not_rewritten, self.gate().standing(asked.clone(), session)) {
+            let error = ToolError::new(ErrorCode::PolicyDenied, why);
             return Ok(HookAnswer::Deny { reason: refusal(&self.gate().refuse(asked, session, error)) });
         }
         let ask = match self.gate().standing(asked.clone(), session) {
@@ -206,10 +210,10 @@ impl Answering<'_> {
         Ok(if redacted { HookAnswer::Replace { result: shown } } else { HookAnswer::Noted })
     }
 
-    /// A message of the person: what it mentions is read by the client without a hook.
-    fn prompt(&self, message: &str) -> Result<HookAnswer, ToolError> {
+    /// A message of the person: what it mentions and what is attached to it is read by the client without a hook.
+    fn prompt(&self, message: &str, files: &[String]) -> Result<HookAnswer, ToolError> {
         let memory = self.memory()?;
-        for path in mentioned_paths(message) {
+        for path in mentioned_paths(message).chain(files.iter().map(String::as_str)) {
             let native = NativeCall::new("read", json!({ "path": memory.native(path) }));
             let call = ClientCall { id: None, tool: "@".into(), input: Value::Null, can_ask: false };
             let asked = self.call(&call, &native, true);

@@ -40,11 +40,13 @@ fn listed(client: &HookClient, call: &ClientCall, does: ToolUse, memory: &Dialec
         name => call.input.get(name).and_then(Value::as_str),
     };
     let path = |name: &str| text(name).map(|path| memory.native(path));
+    // An address isn't a file, and what the client would do with one isn't known.
+    let file = |name: &str| text(name).filter(|path| !path.contains("://")).map(|path| memory.native(path));
     // Several directories, or none: the one that has all of them.
     let directory = |name: &str| path(name).unwrap_or_else(|| ".".to_owned());
     Some(match does {
         ToolUse::Harmless => of_client(client, call, None, true),
-        ToolUse::Reads(name) => NativeCall::new("read", json!({ "path": path(name)? })),
+        ToolUse::Reads(name) => NativeCall::new("read", json!({ "path": file(name)? })),
         ToolUse::Lists(name) => NativeCall::new("list", json!({ "path": directory(name) })),
         ToolUse::Searches(name) => NativeCall::new("grep", json!({ "pattern": ".", "path": directory(name) })),
         ToolUse::Writes(name) => NativeCall::new("write", json!({ "path": path(name)?, "content": "" })),
@@ -58,7 +60,18 @@ fn listed(client: &HookClient, call: &ClientCall, does: ToolUse, memory: &Dialec
             NativeCall::new("shell", args)
         }
         ToolUse::Fetches(name) => NativeCall::new("fetch", json!({ "url": text(name)? })),
+        ToolUse::Messages(name) if attaches_files(call.input.get(name)) => return None,
+        ToolUse::Messages(_) => of_client(client, call, None, true),
     })
+}
+
+/// Whether items of a message name files or programs of the machine, beside words and addresses.
+fn attaches_files(items: Option<&Value>) -> bool {
+    items
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .any(|item| item.get("path").is_some_and(|path| !path.is_null()))
 }
 
 /// What the dialect makes of it. None if the dialect has no such tool, or not with these arguments.
@@ -162,6 +175,8 @@ mod tests {
             ("copilot", "create", json!({ "path": "/srv/work/a", "file_text": "" }), "write", "path", "a"),
             ("cursor", "Shell", json!({ "command": "ls" }), "shell", "command", "ls"),
             ("goose", "developer__shell", json!({ "command": "ls" }), "shell", "command", "ls"),
+            ("goose", "shell", json!({ "command": "ls" }), "shell", "command", "ls"),
+            ("goose", "edit", json!({ "path": "a", "before": "a", "after": "b" }), "write", "path", "a"),
         ] {
             let (made, args) = native(client, tool, input);
             assert_eq!((made.as_str(), args[argument].as_str()), (native_tool, Some(value)), "{client} {tool} {args}");
@@ -178,7 +193,17 @@ mod tests {
             ("claude", "mcp__docs__search", json!({}), false, Some("docs")),
             ("claude", "mcp__toolgate__shell", json!({}), true, Some("toolgate")),
             ("claude", "Read", json!({ "file_path": "/home/ada/.claude/projects/x/out.txt" }), true, None),
-            ("codex", "spawn_agent", json!({}), false, None),
+            ("codex", "spawn_agent", json!({ "message": "do it" }), true, None),
+            (
+                "codex",
+                "spawn_agent",
+                json!({ "items": [{ "type": "local_image", "path": "/home/ada/a.png" }] }),
+                false,
+                None,
+            ),
+            ("goose", "delegate", json!({ "instructions": "do it" }), false, None),
+            ("goose", "read_image", json!({ "source": "https://example.com/?a" }), false, None),
+            ("cursor", "MCP:search", json!({}), false, Some("MCP")),
         ] {
             let (made, args) = native(client, tool, input);
             assert_eq!((made.as_str(), args["harmless"].as_bool()), (CLIENT_TOOL, Some(harmless)), "{client} {tool}");

@@ -19,7 +19,11 @@ fn before(client: &str, workspace: &str, command: &str) -> (Vec<&'static str>, V
         "codex" => (vec!["codex"], called("PreToolUse", "Bash")),
         "gemini" => (vec!["gemini"], called("BeforeTool", "run_shell_command")),
         "cursor" => (vec!["cursor"], called("preToolUse", "Shell")),
-        "goose" => (vec!["goose"], called("PreToolUse", "developer__shell")),
+        "goose" => (
+            vec!["goose"],
+            json!({ "event": "PreToolUse", "session_id": "s", "working_dir": workspace, "tool_name": "shell",
+                    "tool_input": { "command": command } }),
+        ),
         "opencode" => (
             vec!["opencode"],
             json!({ "event": "before", "session": "s", "directory": workspace, "tool": "bash",
@@ -108,6 +112,14 @@ fn a_command_runs_once_under_its_id_and_only_as_it_was_judged() {
 }
 
 #[test]
+fn what_is_noted_of_a_command_is_on_lines_of_its_own() {
+    let world = World::new().file(".env", "TOKEN=canary\n");
+    let ran = world.shell(&format!("{} 2>&1", world.rewritten("grep -r canary . ; printf end; exit 3")));
+    let note = ran.out.lines().find(|line| line.starts_with("toolgate: `.env`"));
+    assert!(ran.code == 3 && note.is_some() && !ran.out.contains("canary"), "{ran:?}");
+}
+
+#[test]
 fn a_directory_is_kept_from_one_command_to_the_next() {
     let world = World::new().file("sub/a.txt", "a");
     assert_eq!(world.shell(&world.rewritten("cd sub && ls")).out, "a.txt\n");
@@ -181,6 +193,59 @@ fn hooks_are_added_and_removed_and_nothing_else_changes() {
         assert_eq!(world.read(file), once);
         assert_eq!(world.run(&["init", "--for", client, "--hooks", "--remove"]).code, 0);
         assert_eq!(world.read(file), "{\n  \"theme\": \"dark\"\n}\n");
+    }
+}
+
+#[test]
+fn files_that_only_hooks_are_in_go_with_them() {
+    for (client, file) in [
+        ("copilot", ".github/hooks/toolgate.json"),
+        ("opencode", ".opencode/plugin/toolgate.js"),
+        ("goose", ".agents/plugins/toolgate/hooks/hooks.json"),
+    ] {
+        let world = World::new();
+        assert_eq!(world.run(&["init", "--for", client, "--hooks", "--write"]).code, 0);
+        assert!(world.read(file).contains(&format!("hook {client}")) || client == "opencode", "{}", world.read(file));
+        assert_eq!(world.run(&["init", "--for", client, "--hooks", "--remove"]).code, 0);
+        assert!(!world.workspace().join(file).exists(), "{client}");
+    }
+}
+
+/// With `on_failure: block`, goose denies every call whose hook says anything but `allow`.
+#[test]
+fn goose_is_told_what_it_takes_for_a_decision() {
+    let world = World::new();
+    let told = |tool: &str, input: Value| {
+        let event = json!({ "event": "PreToolUse", "session_id": "s", "working_dir": world.path(), "tool_name": tool,
+                            "tool_call_id": "t", "tool_input": input });
+        world.hook(&["goose"], &event.to_string())
+    };
+    let allowed = told("edit", json!({ "path": "hello.txt", "before": "a", "after": "b" }));
+    assert_eq!((allowed.code, allowed.json()), (0, json!({ "decision": "allow" })), "{allowed:?}");
+    let command = told("shell", json!({ "command": "true" }));
+    assert!(command.code == 2 && command.err.contains("init --for goose"), "{command:?}");
+    let agent = told("delegate", json!({ "instructions": "x" }));
+    assert_eq!(agent.code, 2, "its calls have no hooks: {agent:?}");
+    let tree = world.run(&["runs", "tree"]).out;
+    assert!(tree.contains("shell ✗") || tree.contains("goose can't be told"), "a refused command is on record: {tree}");
+}
+
+/// opencode's plugin reports what is attached to a message, and Cursor its attachments.
+#[test]
+fn a_message_with_a_hidden_file_is_not_sent() {
+    let world = World::new().file(".env", "TOKEN=canary\n").file("with space.txt", "x");
+    for (client, event) in [
+        ("opencode", json!({ "event": "prompt", "session": "s", "directory": world.path(), "prompt": "see" })),
+        ("cursor", json!({ "hook_event_name": "beforeSubmitPrompt", "conversation_id": "s", "prompt": "see" })),
+    ] {
+        let sent = |file: &str| {
+            let path = format!("{}/{file}", world.path());
+            let mut event = event.clone();
+            event["files"] = json!([path]);
+            event["attachments"] = json!([{ "type": "file", "file_path": path }]);
+            world.hook(&[client], &event.to_string()).code
+        };
+        assert_eq!((sent(".env"), sent("with space.txt")), (2, 0), "{client}");
     }
 }
 

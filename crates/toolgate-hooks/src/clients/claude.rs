@@ -19,6 +19,7 @@ pub(crate) static CLAUDE_HOOKS: HookClient = HookClient {
     server_tool: double_underscores,
     own_directories: &[".claude/projects", ".claude/plans", ".claude/todos"],
     own_rules: Some(&OWN_RULES),
+    not_rewritten: None,
     keeps_directory: true,
     read,
     write,
@@ -99,7 +100,7 @@ fn read(event: &Value) -> Result<ClientEvent, ToolError> {
             let result = event.get("error").cloned().unwrap_or(Value::Null);
             EventMoment::After { call: call(event)?, result, failed: true }
         }
-        "UserPromptSubmit" => EventMoment::Prompt(text(event, "prompt").unwrap_or_default().to_owned()),
+        "UserPromptSubmit" => EventMoment::message(text(event, "prompt")),
         "Stop" | "SubagentStop" => EventMoment::TurnEnd,
         "SessionEnd" => EventMoment::SessionEnd,
         _ => EventMoment::Other,

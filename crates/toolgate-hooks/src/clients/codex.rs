@@ -19,13 +19,14 @@ pub(crate) static CODEX_HOOKS: HookClient = HookClient {
     server_tool: double_underscores,
     own_directories: &[".codex/sessions", ".codex/memories", ".codex/skills"],
     own_rules: None,
+    not_rewritten: None,
     keeps_directory: false,
     read,
     write,
     not_held: &[
         "Hooks that you haven't trusted are skipped without a word; trust them in `/hooks`. `--disable hooks` and `features.hooks` \
          switch hooks off; `toolgate with codex` refuses both.",
-        "Input to a running command (`write_stdin`) and code mode have no hook.",
+        "Code mode has no hook, nor has input to a running command (`write_stdin`): what runs here gets no input.",
         "A hook that is missing, fails, is killed, takes too long or prints something else lets a call run; `toolgate with codex` \
          confines it then.",
         "Codex asks nobody on a hook's word: what needs approval is refused, and waits in `toolgate approvals`.",
@@ -35,10 +36,18 @@ pub(crate) static CODEX_HOOKS: HookClient = HookClient {
 
 const TOOLS: &[(&str, ToolUse)] = &[
     ("apply_patch", ToolUse::Patches("command")),
+    ("close_agent", ToolUse::Harmless),
+    ("create_goal", ToolUse::Harmless),
+    ("get_goal", ToolUse::Harmless),
     ("request_user_input", ToolUse::Harmless),
+    ("resume_agent", ToolUse::Harmless),
+    ("send_input", ToolUse::Messages("items")),
+    ("spawn_agent", ToolUse::Messages("items")),
     ("tool_search", ToolUse::Harmless),
+    ("update_goal", ToolUse::Harmless),
     ("update_plan", ToolUse::Harmless),
     ("view_image", ToolUse::Reads("path")),
+    ("wait_agent", ToolUse::Harmless),
     ("web_search", ToolUse::Harmless),
 ];
 
@@ -54,7 +63,7 @@ fn read(event: &Value) -> Result<ClientEvent, ToolError> {
             let result = event.get("tool_response").cloned().unwrap_or(Value::Null);
             EventMoment::After { call: call(event)?, result, failed: false }
         }
-        "UserPromptSubmit" => EventMoment::Prompt(text(event, "prompt").unwrap_or_default().to_owned()),
+        "UserPromptSubmit" => EventMoment::message(text(event, "prompt")),
         "Stop" | "SubagentStop" => EventMoment::TurnEnd,
         "SessionEnd" => EventMoment::SessionEnd,
         _ => EventMoment::Other,

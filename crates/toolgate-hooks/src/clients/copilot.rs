@@ -18,6 +18,7 @@ pub(crate) static COPILOT_HOOKS: HookClient = HookClient {
     server_tool: |name| name.split_once('-').map(|(server, tool)| (server.to_owned(), tool.to_owned())),
     own_directories: &[".copilot/session-state", ".copilot/history-session-state"],
     own_rules: None,
+    not_rewritten: None,
     keeps_directory: false,
     read,
     write,
@@ -25,7 +26,7 @@ pub(crate) static COPILOT_HOOKS: HookClient = HookClient {
         "A hook that takes too long or prints something else lets a call run; `toolgate with copilot` confines it then.",
         "`disableAllHooks` in settings switches hooks off, those of a workspace too; `toolgate with copilot` doesn't start then.",
         "Copilot also reads hooks of `.claude/settings.json`, so a call may be judged twice.",
-        "Files that you mention with `@` are read without a hook.",
+        "Files that you mention with `@` are read without a hook; hidden ones are refused by their name in your message.",
         "Its own rules about commands (`--deny-tool`) are applied to what a command is replaced by; put them into Toolgate's policy.",
     ],
 };
@@ -68,7 +69,7 @@ fn read(event: &Value) -> Result<ClientEvent, ToolError> {
             let result = event.get("error").cloned().unwrap_or(Value::Null);
             EventMoment::After { call: call(event)?, result, failed: true }
         }
-        "userPromptSubmitted" => EventMoment::Prompt(text(event, "prompt").unwrap_or_default().to_owned()),
+        "userPromptSubmitted" => EventMoment::message(text(event, "prompt")),
         "agentStop" | "subagentStop" => EventMoment::TurnEnd,
         "sessionEnd" => EventMoment::SessionEnd,
         _ => EventMoment::Other,

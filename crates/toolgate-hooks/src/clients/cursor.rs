@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolgate_contract::ToolError;
 
-use super::{double_underscores, needed, same_names, text, usual_call};
+use super::{needed, same_names, text, usual_call};
 use crate::answer::{HookAnswer, HookOutput};
 use crate::client::{HookClient, ToolUse};
 use crate::event::{ClientCall, ClientEvent, EventMoment};
@@ -14,17 +14,24 @@ pub(crate) static CURSOR_HOOKS: HookClient = HookClient {
     dialect: None,
     tools: TOOLS,
     as_dialect: same_names,
-    server_tool: double_underscores,
+    server_tool: |name| name.strip_prefix(SERVER_TOOL).map(|tool| ("MCP".to_owned(), tool.to_owned())),
     own_directories: &[".cursor/projects"],
     own_rules: None,
+    not_rewritten: None,
     keeps_directory: false,
     read,
     write,
     not_held: &[
         "This form comes from Cursor's documentation; it wasn't tried against Cursor itself.",
         "A hook that fails lets a call run unless `failClosed` is set; `toolgate init` sets it.",
+        "What a tool shows can't be changed, but that of MCP servers; commands themselves run here, redacted.",
+        "Cursor also runs the hooks of `.claude/settings.json`, so with those a call is judged twice.",
+        "Hooks of a workspace that isn't trusted aren't run, and `cursor-agent -p` asks no hook about your message.",
     ],
 };
+
+/// How the name of a tool of an MCP server begins; the server isn't named.
+const SERVER_TOOL: &str = "MCP:";
 
 const TOOLS: &[(&str, ToolUse)] = &[
     ("Delete", ToolUse::Writes("file_path")),
@@ -52,13 +59,25 @@ fn read(event: &Value) -> Result<ClientEvent, ToolError> {
             let result = event.get("error_message").cloned().unwrap_or(Value::Null);
             EventMoment::After { call: call(event)?, result, failed: true }
         }
-        "beforeSubmitPrompt" => EventMoment::Prompt(text(event, "prompt").unwrap_or_default().to_owned()),
+        "beforeSubmitPrompt" => EventMoment::Prompt {
+            message: text(event, "prompt").unwrap_or_default().to_owned(),
+            files: attached_files(event),
+        },
         "stop" | "subagentStop" => EventMoment::TurnEnd,
         "sessionEnd" => EventMoment::SessionEnd,
         _ => EventMoment::Other,
     };
-    let directory = text(event, "cwd").or_else(|| event["workspace_roots"][0].as_str());
+    // A command may be meant for another directory than the session's.
+    let directory = event["tool_input"]["cwd"].as_str().or_else(|| text(event, "cwd"));
+    let directory = directory.or_else(|| event["workspace_roots"][0].as_str());
     Ok(ClientEvent::of(text(event, "conversation_id"), directory, moment))
+}
+
+/// The files that are attached to a message.
+fn attached_files(event: &Value) -> Vec<String> {
+    let attachments = event.get("attachments").and_then(Value::as_array).into_iter().flatten();
+    let path = |attached: &Value| text(attached, "file_path").or_else(|| text(attached, "filePath")).map(str::to_owned);
+    attachments.filter_map(path).collect()
 }
 
 fn call(event: &Value) -> Result<ClientCall, ToolError> {
@@ -75,7 +94,7 @@ fn write(event: &ClientEvent, answer: &HookAnswer) -> HookOutput {
         }
         HookAnswer::Deny { reason } | HookAnswer::Ask { reason } | HookAnswer::Rewrite { ask: Some(reason), .. } => {
             match event.moment {
-                EventMoment::Prompt(_) => {
+                EventMoment::Prompt { .. } => {
                     HookOutput::refusal(&json!({ "continue": false, "user_message": reason }), reason)
                 }
                 _ => HookOutput::refusal(
@@ -84,6 +103,11 @@ fn write(event: &ClientEvent, answer: &HookAnswer) -> HookOutput {
                 ),
             }
         }
-        HookAnswer::Replace { result } => HookOutput::json(&json!({ "updated_mcp_tool_output": result })),
+        HookAnswer::Replace { result } => match &event.moment {
+            EventMoment::After { call, .. } if call.tool.starts_with(SERVER_TOOL) => {
+                HookOutput::json(&json!({ "updated_mcp_tool_output": result }))
+            }
+            _ => HookOutput::json(&json!({})),
+        },
     }
 }

@@ -18,6 +18,7 @@ pub(crate) static GEMINI_HOOKS: HookClient = HookClient {
     server_tool,
     own_directories: &[".gemini/tmp", ".gemini/history", ".gemini/skills"],
     own_rules: None,
+    not_rewritten: None,
     keeps_directory: false,
     read,
     write,
@@ -64,7 +65,7 @@ fn read(event: &Value) -> Result<ClientEvent, ToolError> {
             let failed = result.get("error").is_some_and(|error| !error.is_null());
             EventMoment::After { call: call(event)?, result, failed }
         }
-        "BeforeAgent" => EventMoment::Prompt(text(event, "prompt").unwrap_or_default().to_owned()),
+        "BeforeAgent" => EventMoment::message(text(event, "prompt")),
         "AfterAgent" => EventMoment::TurnEnd,
         "SessionEnd" => EventMoment::SessionEnd,
         _ => EventMoment::Other,

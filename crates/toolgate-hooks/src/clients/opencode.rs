@@ -18,13 +18,14 @@ pub(crate) static OPENCODE_HOOKS: HookClient = HookClient {
     server_tool: |_| None,
     own_directories: &[".local/share/opencode"],
     own_rules: None,
+    not_rewritten: None,
     keeps_directory: false,
     read,
     write,
     not_held: &[
         "`--pure` and its variable switch plugins off, and hooks with them; `toolgate with opencode` refuses both.",
         "opencode can't be told to ask: what needs approval is refused, and waits in `toolgate approvals`.",
-        "Files that you mention with `@` are read without a hook.",
+        "What you attach to a message is read without a hook; its model gets none of it if a file is hidden.",
         "Its own rules about commands (`permission.bash`) are applied to what a command is replaced by; put them into Toolgate's policy.",
     ],
 };
@@ -46,7 +47,7 @@ const TOOLS: &[(&str, ToolUse)] = &[
     ("websearch", ToolUse::Harmless),
 ];
 
-/// The plugin's own form: `{event, session, directory, id, tool, input, result}`.
+/// The plugin's own form: `{event, session, directory, id, tool, input, result, prompt, files}`.
 fn read(event: &Value) -> Result<ClientEvent, ToolError> {
     let moment = match needed(event, "event")? {
         "before" => EventMoment::Before(call(event)?),
@@ -54,11 +55,19 @@ fn read(event: &Value) -> Result<ClientEvent, ToolError> {
             let result = event.get("result").cloned().unwrap_or(Value::Null);
             EventMoment::After { call: call(event)?, result, failed: false }
         }
-        "prompt" => EventMoment::Prompt(text(event, "prompt").unwrap_or_default().to_owned()),
+        "prompt" => EventMoment::Prompt {
+            message: text(event, "prompt").unwrap_or_default().to_owned(),
+            files: texts(event, "files"),
+        },
         "idle" => EventMoment::TurnEnd,
         _ => EventMoment::Other,
     };
     Ok(ClientEvent::of(text(event, "session"), text(event, "directory"), moment))
+}
+
+fn texts(event: &Value, name: &str) -> Vec<String> {
+    let list = event.get(name).and_then(Value::as_array).into_iter().flatten();
+    list.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 fn call(event: &Value) -> Result<ClientCall, ToolError> {

@@ -106,25 +106,49 @@ fn version(name: &str) -> HookCheck {
     HookCheck { what: "version", is_good, says }
 }
 
-/// Whether a settings file switches all hooks off.
+/// Files of the workspace or the home in which a client's hooks can be switched off.
+const SWITCH_FILES: &[(&str, &[&str])] = &[
+    ("claude", &[".claude/settings.json", ".claude/settings.local.json"]),
+    ("codex", &[".codex/config.toml"]),
+    ("gemini", &[".gemini/settings.json"]),
+    ("copilot", &[".github/copilot/settings.json", ".github/copilot/settings.local.json", ".copilot/settings.json"]),
+    ("goose", &[".config/goose/settings.json"]),
+];
+/// Variables that switch a client's hooks off.
+const SWITCH_VARIABLES: &[(&str, &str)] =
+    &[("claude", "CLAUDE_CODE_SIMPLE"), ("claude", "CLAUDE_CODE_SAFE_MODE"), ("opencode", "OPENCODE_PURE")];
+
+/// Whether a settings file or a variable switches hooks off.
 fn switched_off(name: &str, invocation: &Invocation) -> Result<HookCheck> {
-    const FILES: &[(&str, &str)] = &[
-        ("claude", ".claude/settings.json"),
-        ("claude", ".claude/settings.local.json"),
-        ("gemini", ".gemini/settings.json"),
-    ];
-    let homes = [Some(invocation.location.directory.clone()), invocation.location.home.clone()];
-    for directory in homes.iter().flatten() {
-        for (_, file) in FILES.iter().filter(|(client, _)| *client == name) {
-            let file = Path::new(directory).join(file);
-            let settings: Value = serde_json::from_str(&read_optional(&file)?.unwrap_or_default()).unwrap_or_default();
-            if settings["disableAllHooks"] == true || settings["hooksConfig"]["enabled"] == false {
-                let says = format!("{} switches all hooks off", file.display());
-                return Ok(HookCheck { what: "switch", is_good: false, says });
-            }
+    let off = |says: String| Ok(HookCheck { what: "switch", is_good: false, says });
+    let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0");
+    if let Some((_, variable)) = SWITCH_VARIABLES.iter().find(|(client, variable)| *client == name && is_set(variable))
+    {
+        return off(format!("the variable {variable} switches all hooks off"));
+    }
+    let files = SWITCH_FILES.iter().filter(|(client, _)| *client == name).flat_map(|(_, files)| files.iter());
+    let homes = [Some(&invocation.location.directory), invocation.location.home.as_ref()];
+    for (file, directory) in files.flat_map(|file| homes.into_iter().flatten().map(move |home| (file, home))) {
+        let file = directory.join(file);
+        if switches_off(&file, &read_optional(&file)?.unwrap_or_default()) {
+            return off(format!("{} switches hooks off", file.display()));
         }
     }
-    Ok(HookCheck { what: "switch", is_good: true, says: "no settings file switches hooks off".into() })
+    Ok(HookCheck { what: "switch", is_good: true, says: "no settings file or variable switches hooks off".into() })
+}
+
+/// Whether these settings switch hooks off, by any client's words for that.
+fn switches_off(file: &Path, text: &str) -> bool {
+    let settings: Value = match file.extension().is_some_and(|extension| extension == "toml") {
+        true => toml::from_str(text).unwrap_or_default(),
+        false => serde_json::from_str(text).unwrap_or_default(),
+    };
+    let has_ours = |list: &Value| list.as_array().into_iter().flatten().any(|name| name == "toolgate");
+    settings["disableAllHooks"] == true
+        || settings["hooksConfig"]["enabled"] == false
+        || settings["features"]["hooks"] == false
+        || has_ours(&settings["hooksConfig"]["disabled"])
+        || has_ours(&settings["disabledPlugins"])
 }
 
 /// Has the hook judge a command that has to be denied. Nothing runs.
@@ -151,11 +175,15 @@ fn denial_of(name: &str, command: &str, invocation: &Invocation) -> Result<Optio
             json!({ "event": "before", "session": "doctor", "directory": directory, "tool": "bash", "input": { "command": command } }),
             None,
         ),
+        "goose" => (
+            json!({ "event": "PreToolUse", "session_id": "doctor", "working_dir": directory, "tool_name": "shell",
+                    "tool_input": { "command": command } }),
+            None,
+        ),
         other => {
             let (event, tool) = match other {
                 "gemini" => ("BeforeTool", "run_shell_command"),
                 "cursor" => ("preToolUse", "Shell"),
-                "goose" => ("PreToolUse", "developer__shell"),
                 _ => ("PreToolUse", "Bash"),
             };
             (
@@ -180,4 +208,26 @@ fn denial_of(name: &str, command: &str, invocation: &Invocation) -> Result<Optio
     let said = running.wait_with_output()?;
     let reason = String::from_utf8_lossy(&said.stderr).trim().to_owned();
     Ok(Some(reason).filter(|reason| said.status.code() == Some(2) && !reason.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_switch_hooks_off_are_known() {
+        for (file, text, expected) in [
+            ("settings.json", r#"{"disableAllHooks": true}"#, true),
+            ("settings.json", r#"{"disableAllHooks": false, "hooks": {}}"#, false),
+            ("settings.json", r#"{"hooksConfig": {"enabled": false}}"#, true),
+            ("settings.json", r#"{"hooksConfig": {"disabled": ["toolgate"]}}"#, true),
+            ("settings.json", r#"{"disabledPlugins": ["other"]}"#, false),
+            ("settings.json", r#"{"disabledPlugins": ["toolgate"]}"#, true),
+            ("config.toml", "[features]\nhooks = false\n", true),
+            ("config.toml", "model = \"x\"\n", false),
+            ("settings.json", "", false),
+        ] {
+            assert_eq!(switches_off(Path::new(file), text), expected, "{text}");
+        }
+    }
 }

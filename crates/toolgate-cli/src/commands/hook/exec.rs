@@ -28,10 +28,13 @@ pub(super) struct ExecArgs {
 impl ExecArgs {
     pub(super) fn run(self, invocation: &Invocation) -> Result<Exit> {
         let hooked = open_hooked(invocation)?;
+        // Clients show both streams as one text, in which a note begins on a line of its own.
+        let mut is_line_begun = false;
         let end = block_on(async {
             let cancel = CancellationToken::new();
             cancel_on_signal(cancel.clone(), || {});
             let mut pass_on = |stream: Stream, bytes: &[u8]| {
+                is_line_begun = bytes.last().map_or(is_line_begun, |last| *last != b'\n');
                 // A reader that has left doesn't stop the command, as it wouldn't stop it without us.
                 let _ = match stream {
                     Stream::Stdout => std::io::stdout().write_all(bytes).and_then(|()| std::io::stdout().flush()),
@@ -41,6 +44,9 @@ impl ExecArgs {
             let work = run_command(&hooked, &self.id, &self.command, cancel, &mut pass_on);
             with_attach_socket(&hooked.workspace, &invocation.location, work).await
         })?;
+        if is_line_begun && !end.notes.is_empty() {
+            errln!();
+        }
         end.notes.iter().for_each(|note| errln!("toolgate: {note}"));
         Ok(Exit::Code(end.code))
     }

@@ -8,6 +8,8 @@ use toolgate_contract::quoted;
 
 use super::client::SupportedClient;
 
+/// What the names of files and directories have that only our hooks are in.
+const OWN_NAME: &str = "toolgate";
 /// Seconds that a client waits for a hook: more than twice the hook's own deadline.
 const TIMEOUT_SECONDS: u64 = 60;
 
@@ -45,6 +47,8 @@ impl HookProgram {
 pub(in crate::commands) struct HookSetup {
     /// The file, absolute.
     pub(in crate::commands) file: PathBuf,
+    /// Whether nothing but our hooks is meant to be in the file.
+    is_own_file: bool,
     /// What to do once it stands there.
     pub(in crate::commands) next: &'static str,
     content: HookContent,
@@ -105,9 +109,18 @@ impl HookSetup {
                 let next = "Start `opencode` here; it loads the plugin by itself.";
                 (".opencode/plugin/toolgate.js", next, HookContent::Plugin(plugin(&program.command("opencode"))))
             }
-            SupportedClient::Vscode | SupportedClient::Goose | SupportedClient::Zed => return None,
+            SupportedClient::Goose => {
+                // A pattern of `*` would be no regular expression, and the file would be skipped; none matches everything.
+                let hook = json!({
+                    "type": "command", "command": command("goose"), "timeout": TIMEOUT_SECONDS, "on_failure": "block",
+                });
+                let hooks = each(GOOSE_EVENTS, |_| json!({ "hooks": [hook.clone()] }));
+                let next = "Start `goose session` here. Commands need our tools: `toolgate init --for goose --write`.";
+                (".agents/plugins/toolgate/hooks/hooks.json", next, HookContent::Json { hooks, beside: Vec::new() })
+            }
+            SupportedClient::Vscode | SupportedClient::Zed => return None,
         };
-        Some(Self { file: workspace.join(file), next, content })
+        Some(Self { file: workspace.join(file), is_own_file: file.contains(OWN_NAME), next, content })
     }
 
     /// The lists of hooks by event, for clients that take them in their settings.
@@ -147,6 +160,11 @@ impl HookSetup {
         if known.is_empty() {
             fields.shift_remove("hooks");
         }
+        let is_ours_alone =
+            fields.iter().all(|field| beside.iter().any(|(name, value)| field == (&(*name).to_owned(), value)));
+        if is_removed && is_ours_alone && self.is_own_file {
+            return Some(String::new());
+        }
         Some(serde_json::to_string_pretty(&file).ok()? + "\n")
     }
 }
@@ -168,6 +186,7 @@ const CODEX_EVENTS: &[&str] = &["PreToolUse", "PostToolUse", "UserPromptSubmit",
 const GEMINI_EVENTS: &[&str] = &["BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent", "SessionEnd"];
 const COPILOT_EVENTS: &[&str] =
     &["preToolUse", "postToolUse", "postToolUseFailure", "userPromptSubmitted", "agentStop", "sessionEnd"];
+const GOOSE_EVENTS: &[&str] = &["PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop", "SessionEnd"];
 const CURSOR_EVENTS: &[&str] =
     &["preToolUse", "postToolUse", "postToolUseFailure", "beforeSubmitPrompt", "stop", "sessionEnd"];
 
@@ -177,6 +196,7 @@ fn plugin(words: &[String]) -> String {
     format!(
         r#"// Written by `toolgate init --for opencode --hooks --write`; judges every tool call by Toolgate.
 import {{ spawnSync }} from "node:child_process"
+import {{ fileURLToPath }} from "node:url"
 
 const TOOLGATE = {words}
 
@@ -193,7 +213,36 @@ function ask(event) {{
   return answer
 }}
 
+// opencode has read what is attached to a message. Its model gets none of it if one of the files may not be read.
+function withhold(part, why) {{
+  if (part.type === "text" && !part.synthetic) return
+  const kept = ["id", "messageID", "sessionID"]
+  Object.keys(part).filter((name) => !kept.includes(name)).forEach((name) => delete part[name])
+  Object.assign(part, {{ type: "text", synthetic: true, text: why }})
+}}
+
+function attached({{ type, text, synthetic, url, source, filename }}) {{
+  if (type === "text" && synthetic) {{
+    try {{
+      return [JSON.parse(text.slice(text.indexOf("{{"))).filePath]
+    }} catch {{
+      return []
+    }}
+  }}
+  if (type !== "file" || source?.type === "resource") return []
+  return [url?.startsWith("file:") ? fileURLToPath(url.split("?")[0]) : source?.path ?? filename]
+}}
+
 export const Toolgate = async ({{ directory }}) => ({{
+  "chat.message": async (input, {{ parts }}) => {{
+    const prompt = parts.filter((part) => part.type === "text" && !part.synthetic).map((part) => part.text).join("\n")
+    const files = parts.flatMap(attached).filter((file) => typeof file === "string")
+    try {{
+      ask({{ event: "prompt", session: input.sessionID, directory, prompt, files }})
+    }} catch (error) {{
+      parts.forEach((part) => withhold(part, error.message))
+    }}
+  }},
   "tool.execute.before": async (input, output) => {{
     const call = {{ session: input.sessionID, id: input.callID, tool: input.tool, directory, input: output.args }}
     const answer = ask({{ event: "before", ...call }})

@@ -108,6 +108,7 @@ fn start(name: &str, port: u16, scratch: &Path, invocation: &Invocation) -> Resu
         }
         "opencode" => opencode(&base),
         "copilot" => copilot(&base),
+        "goose" => goose(base),
         _ => return Ok(None),
     }))
 }
@@ -172,6 +173,18 @@ fn copilot(base: &str) -> ClientStart {
     ];
     let words = owned(&["-p", PROMPT, "--allow-all-tools"]);
     ClientStart { words, variables, shell: "bash", argument: "command" }
+}
+
+fn goose(base: String) -> ClientStart {
+    let variables = vec![
+        ("GOOSE_PROVIDER", "openai".into()),
+        ("OPENAI_HOST", base),
+        ("OPENAI_API_KEY", "none".into()),
+        ("GOOSE_MODEL", "gpt-4o".into()),
+        ("GOOSE_MODE", "auto".into()),
+    ];
+    let words = owned(&["run", "--no-session", "--with-builtin", "developer", "--text", PROMPT]);
+    ClientStart { words, variables, shell: "shell", argument: "command" }
 }
 
 /// A home for Gemini CLI with the person's settings, and the way of signing in that needs no account; nothing else can change that way. The
