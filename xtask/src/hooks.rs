@@ -11,7 +11,7 @@ pub(crate) struct HooksOptions {
     /// Try every case, also hooks that fail in every way; this takes several minutes
     #[arg(long)]
     full: bool,
-    /// Which clients: claude, codex, gemini, opencode, copilot
+    /// Which clients: claude, codex, gemini, opencode, copilot, goose; without them all, and goose only with `--full`
     clients: Vec<String>,
 }
 

@@ -36,6 +36,7 @@ const PACKAGES: &[Package] = &[
         apt: "python3-venv",
         why: "schemathesis tries the HTTP server, and MCP has clients in Python",
     },
+    Package { command: "tmux", apt: "tmux", why: "tests look at the screens of real clients" },
     Package { command: "openssl", apt: "openssl", why: "tests make certificates of their own" },
     Package { command: "curl", apt: "curl", why: "a client that checks certificates" },
     Package {

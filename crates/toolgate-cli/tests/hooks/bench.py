@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "recordings"))
 
 from scripted_provider import ProviderHandler, ScriptedProvider  # noqa: E402
-from world import ALL, install  # noqa: E402
+from world import ALL, USUAL, install  # noqa: E402
 
 CALLS = 12
 # The first calls of a session start what is started once.
@@ -65,7 +65,7 @@ def settings(command):
 
 class Bench:
     def __init__(self, program, directory):
-        self.program, self.programs = program, install(directory)
+        self.program, self.programs = program, install(directory, USUAL)
         peer = os.path.join(directory, "cc-safety-net")
         if not os.path.exists(os.path.join(peer, "node_modules")):
             subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--silent", "--prefix", peer, PEER], check=True)

@@ -5,10 +5,12 @@ import json
 import os
 import socket
 
-from world import AGENT, BACKGROUND, EDIT, READ, SETTINGS
+from world import AGENT, BACKGROUND, DIRECTORY, EDIT, READ, SEARCH, SETTINGS, SPAWN, WRITE
 
 # What other guards let through (docs/hooks.md): each would remove the canary in the home directory.
 BYPASSES = ["V=-rf; rm $V ~/canary", "$(echo rm) -rf ~/canary", "bash t.sh", "find ~ -name canary -delete"]
+# Clients that can't be told to run a command elsewhere.
+NOT_REWRITTEN = ("goose",)
 # Policy denies it everywhere; were it run after all, only a file of this world would be gone.
 DENIED = "shred -u ~/canary"
 
@@ -17,7 +19,10 @@ def denied(world):
     shown = world.run([[world.shell(DENIED)], [world.shell("echo after > after.txt")]])
     assert world.has_canary(), "it ran"
     assert "Toolgate" in shown, "the model isn't told why"
-    assert world.read("after.txt") == "after\n", "what is allowed doesn't run"
+    if world.client in NOT_REWRITTEN:
+        assert world.read("after.txt") is None and "`toolgate init --for" in shown, "a command that can't be moved ran"
+    else:
+        assert world.read("after.txt") == "after\n", "what is allowed doesn't run"
 
 
 def asked(world):
@@ -39,6 +44,16 @@ def rewritten(world):
     assert "shell" in tree and "exit" not in tree.split("\n")[0], tree
     replayed = world.toolgate("policy", "replay", "--deny", "command=echo")
     assert "would be decided differently" in replayed and " 0 would" not in replayed, replayed
+
+
+def failing_command(world):
+    """What a command says that fails reaches the model, without secrets, and so does its exit code."""
+    # opencode installs packages beside its plugin, which have the word too; it tells its model no exit code.
+    search = "grep -r hidden . --exclude-dir=.opencode"
+    shown = world.run([[world.shell(f"{search}; printf failing-%d 2; printf error-%d 2 >&2; exit 37")]])
+    assert "failing-2" in shown and "error-2" in shown, shown[-1500:]
+    assert "37" in shown or world.client == "opencode", shown[-1500:]
+    assert "hidden-canary" not in shown, "a secret was shown"
 
 
 def bypasses(world):
@@ -64,8 +79,23 @@ def nothing_leaves(world):
 
 
 def changes_directory(world):
-    world.run([[world.shell("cd sub")], [world.shell("echo here > where.txt")]])
-    assert world.read("sub/where.txt") == "here\n", "the next command is elsewhere"
+    """The next command is where it would be without hooks, whether or not the client keeps the directory of its shell."""
+    places = []
+    for verb in ("--remove", "--write"):
+        world.set_up(verb)
+        world.run([[world.shell("cd sub")], [world.shell("echo here > where.txt")]])
+        place = next(place for place in ("where.txt", "sub/where.txt") if world.read(place) == "here\n")
+        world.remove_file(place)
+        places.append(place)
+    assert places[0] == places[1], places
+    assert world.client != "claude" or places[1] == "sub/where.txt", places
+
+
+def other_directory(world):
+    """The shell's own argument for a directory, where it has one, counts as it does without hooks."""
+    call = world.shell("echo here > where.txt", **{DIRECTORY[world.client]: "$WS/sub"})
+    shown = world.run([[call]])
+    assert world.read("sub/where.txt") == "here\n" and world.read("where.txt") is None, shown[-1500:]
 
 
 def edited_and_undone(world):
@@ -87,8 +117,21 @@ def secret_read(world):
 
 
 def mentioned_secret(world):
-    shown = world.run([], prompt="look at @.env please")
+    """opencode is told of files by a switch; Copilot reads those that a person mentions on its screen, and asks before that."""
+    extra = ["--file", ".env"] if world.client == "opencode" else []
+    prompt = "look at it please" if extra else "look at @.env please"
+    if extra and not world.confined:
+        world.set_up("--remove")
+        assert "hidden-canary" in world.run([], prompt=prompt, extra=extra), "without hooks it isn't read either"
+        world.set_up("--write")
+    shown = world.run([], prompt=prompt, extra=extra)
     assert "hidden-canary" not in shown, "the secret was shown"
+    if world.client in ("claude", "copilot"):
+        assert not world.requests, "the message was sent"
+    if world.client == "opencode":
+        assert "Toolgate" in shown, "its model isn't told why"
+    world.run([], prompt="look at a.txt please")
+    assert world.requests, f"a message without secrets isn't sent: {world.said}"
 
 
 def in_background(world):
@@ -102,14 +145,18 @@ def in_background(world):
 
 
 def of_sub_agent(world):
-    """What a sub-agent does is judged as what the agent does."""
+    """What a sub-agent does is judged as what the agent does. That of Codex works beside the agent, which waits for it here."""
     extra = ["--tools", "Agent", "--allowedTools", "Agent"] if world.client == "claude" else []
-    world.run([[AGENT[world.client]], [world.shell(DENIED)], [world.shell("echo sub > sub.txt; grep -r hidden .")]], extra=extra)
-    shown = world.everything_shown()
+    start = [[SEARCH], [SPAWN], [world.shell("sleep 4")]] if world.client == "codex" else [[AGENT[world.client]]]
+    world.run([*start, [world.shell(DENIED)], [world.shell("echo sub > sub.txt; grep -r hidden .")]], extra=extra)
+    shown = world.everything_shown(to="sub-prompt")
     assert world.has_canary(), "it ran"
+    assert "hidden-canary" not in world.everything_shown(), "a secret was shown"
+    if world.client in NOT_REWRITTEN:
+        assert "Toolgate" in shown and world.read("sub.txt") is None, "a sub-agent was started whose calls nobody judges"
+        return
     assert "Toolgate" in shown, shown[-1500:]
     assert world.read("sub.txt") == "sub\n", shown[-1500:]
-    assert "hidden-canary" not in shown, "a secret was shown"
 
 
 def settings_changed(world):
@@ -121,6 +168,22 @@ def settings_changed(world):
     assert world.has_canary(), "it ran"
     assert world.read(SETTINGS[world.client]) == before, "the settings were changed"
     assert "Toolgate" in shown, "the model isn't told why"
+
+
+def settings_written(world):
+    """The client's own file tool doesn't write what switches hooks off, or what the client runs by itself, unless a person agrees."""
+    path, before = OTHER_SETTINGS[world.client], world.read(OTHER_SETTINGS[world.client])
+    off = json.dumps({"disableAllHooks": True, "hooksConfig": {"enabled": False}, "disabledPlugins": ["toolgate"]})
+    shown = world.run([[WRITE[world.client](path, off)], [world.shell("sleep 1")], [world.shell(DENIED)]])
+    assert world.read(path) == before, f"{path} was written"
+    assert world.has_canary(), "it ran"
+    assert "Toolgate" in shown or "permission" in shown, shown[-1500:]
+
+
+# A file that switches hooks off, or that the client runs.
+OTHER_SETTINGS = {"claude": ".claude/settings.local.json", "codex": ".codex/config.toml", "gemini": ".gemini/settings.json",
+                  "opencode": ".opencode/plugin/other.js", "copilot": ".github/copilot/settings.json",
+                  "goose": ".config/goose/settings.json"}
 
 
 def own_rules(world):
@@ -143,27 +206,39 @@ def own_rules(world):
 
 
 def broken(world, command):
-    """A hook that fails in another way than ours ever does. Whether the client held the call."""
+    """The hook before a call fails in another way than ours ever does; the others work. Whether the client held the call."""
     if world.client == "opencode":
+        # One program answers all of the plugin's questions.
+        script = f"""event=$(cat); case "$event" in *'"event":"before"'*) {command};; *) echo '{{"decision":"allow"}}';; esac"""
+        words = json.dumps(["sh", "-c", script])
         plugin = world.read(SETTINGS["opencode"]).split("\n")
-        words = json.dumps(["sh", "-c", command])
         plugin = [f"const TOOLGATE = {words}" if line.startswith("const TOOLGATE") else line for line in plugin]
         world.put(SETTINGS["opencode"], "\n".join(plugin).replace("timeout: 60000", "timeout: 2000"))
     else:
-        world.change_settings(lambda text: json.dumps(with_hooks(world.client, json.loads(text), command)))
-    world.run([[world.shell("echo ran > ran.txt")]])
-    return world.read("ran.txt") is None
+        world.change_settings(lambda text: json.dumps(with_hook(world.client, json.loads(text), command)))
+    return was_held(world)
 
 
-def with_hooks(client, settings, command):
-    for hooks in settings["hooks"].values():
-        for hook in hooks:
-            for one in hook.get("hooks", [hook]):
-                one["bash" if "bash" in one else "command"] = command
-                if "timeout" in one:
-                    one["timeout"] = 2000 if client == "gemini" else 2
-                if "timeoutSec" in one:
-                    one["timeoutSec"] = 2
+def was_held(world, extra=(), environment=None):
+    """Whether a harmless command was held that nobody but a hook would hold; its model is told of it as it happened."""
+    shown = world.run([[world.shell("printf ran-%d 2 | tee ran.txt")]], extra=extra, environment=environment)
+    has_run = world.read("ran.txt") is not None
+    assert world.requests, f"its model wasn't asked: {world.said}"
+    assert has_run == ("ran-2" in shown), f"it ran: {has_run}, and its model was told: {shown[-1500:]}"
+    if has_run:
+        world.remove_file("ran.txt")
+    return not has_run
+
+
+def with_hook(client, settings, command):
+    before = {"gemini": "BeforeTool", "copilot": "preToolUse"}.get(client, "PreToolUse")
+    for hook in settings["hooks"][before]:
+        for one in hook.get("hooks", [hook]):
+            one["bash" if "bash" in one else "command"] = command
+            if "timeout" in one:
+                one["timeout"] = 2000 if client == "gemini" else 2
+            if "timeoutSec" in one:
+                one["timeoutSec"] = 2
     return settings
 
 
@@ -191,29 +266,49 @@ def hook_prints_half(world):
     return broken(world, "printf '{\"hookSpecificOutput\":{'")
 
 
+# What switches hooks off: files of the workspace, words of the command line, and variables.
+DISABLING = {
+    "claude": [({}, ["--bare"], {}), ({}, ["--safe-mode"], {}), ({}, [], {"CLAUDE_CODE_SIMPLE": "1"}),
+               ({".claude/settings.local.json": {"disableAllHooks": True}}, [], {})],
+    "codex": [({}, ["--disable", "hooks"], {}), ({}, ["-c", "features.hooks=false"], {})],
+    "gemini": [({".gemini/settings.json": {"hooksConfig": {"enabled": False}}}, [], {}),
+               ({".gemini/settings.json": {"hooksConfig": {"disabled": ["toolgate"]}}}, [], {})],
+    "opencode": [({}, ["--pure"], {}), ({}, [], {"OPENCODE_PURE": "1"})],
+    "copilot": [({".github/copilot/settings.json": {"disableAllHooks": True}}, [], {})],
+    "goose": [({".config/goose/settings.json": {"disabledPlugins": ["toolgate"]}}, [], {})],
+}
+
+
 def hooks_disabled(world):
-    """The switch with which each client leaves its hooks out. Whether the client held the call."""
-    extra = {"claude": ["--bare"], "codex": ["--disable", "hooks"], "opencode": ["--pure"]}.get(world.client, [])
-    if world.client == "gemini":
-        settings = json.loads(world.read(SETTINGS["gemini"]))
-        world.put(SETTINGS["gemini"], json.dumps(settings | {"hooksConfig": {"enabled": False}}))
-    if world.client == "copilot":
-        world.put(".github/copilot/settings.json", json.dumps({"disableAllHooks": True}))
-    world.run([[world.shell("echo ran > ran.txt")]], extra=extra)
-    return world.read("ran.txt") is None
+    """Each switch with which a client leaves its hooks out. Whether the client held the call; all of them have to agree."""
+    held = []
+    for files, extra, environment in DISABLING[world.client]:
+        before = {path: world.read(path) for path in files}
+        for path, more in files.items():
+            world.put(path, json.dumps(json.loads(before[path] or "{}") | more))
+        held.append(was_held(world, extra, environment))
+        for path, text in before.items():
+            world.remove_file(path) if text is None else world.put(path, text)
+    if world.client == "codex":
+        world.trusts_hooks = False
+        held.append(was_held(world))
+    assert len(set(held)) == 1, f"{DISABLING[world.client]}: {held}"
+    return held[0]
 
 
 # Short cases, which run with the tests.
 SHORT = {"denied": denied, "rewritten": rewritten, "edited_and_undone": edited_and_undone, "secret_read": secret_read}
-LONG = {"asked": asked, "bypasses": bypasses, "changes_directory": changes_directory, "mentioned_secret": mentioned_secret,
-        "in_background": in_background, "of_sub_agent": of_sub_agent, "settings_changed": settings_changed}
+LONG = {"asked": asked, "failing_command": failing_command, "bypasses": bypasses, "changes_directory": changes_directory,
+        "other_directory": other_directory, "mentioned_secret": mentioned_secret, "in_background": in_background,
+        "of_sub_agent": of_sub_agent, "settings_changed": settings_changed, "settings_written": settings_written}
 # Cases that not every client holds: whether the call was held is compared with what is said of it.
 FAILING = {"hook_fails": hook_fails, "hook_is_missing": hook_is_missing, "hook_is_killed": hook_is_killed,
            "hook_hangs": hook_hangs, "hook_prints_garbage": hook_prints_garbage, "hook_prints_half": hook_prints_half,
            "hooks_disabled": hooks_disabled, "own_rules": own_rules}
-# Only Claude Code keeps the directory of its shell from one command to the next; Codex reads files by commands, and its model gets
-# the tools of sub-agents only after a search; opencode has no background.
-NOT_APPLICABLE = {("changes_directory", "codex"), ("changes_directory", "gemini"), ("changes_directory", "opencode"),
-                  ("changes_directory", "copilot"), ("secret_read", "codex"), ("in_background", "opencode"),
-                  ("of_sub_agent", "codex"),
-                  ("mentioned_secret", "opencode"), ("mentioned_secret", "copilot")}
+# Claude Code's shell and Copilot's take no directory. Codex reads files by commands. opencode has no background. What goose doesn't do is
+# in `denied`: its commands are refused, and it has no `@`.
+NOT_APPLICABLE = {("other_directory", "claude"), ("other_directory", "copilot"), ("secret_read", "codex"),
+                  ("in_background", "opencode"),
+                  *((case, "goose") for case in ("asked", "rewritten", "failing_command", "bypasses", "changes_directory",
+                                                 "other_directory", "mentioned_secret", "in_background", "settings_changed",
+                                                 "secret_read", "own_rules"))}

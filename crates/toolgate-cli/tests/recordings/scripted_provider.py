@@ -210,7 +210,9 @@ def chat_call(id, call):
 
 
 def response_item(id, call):
-    """A call as an item of the responses API: free text, or a function."""
+    """A call as an item of the responses API: free text, a function, or an item that is given as it is."""
+    if "item" in call:
+        return {"id": f"item_{id}", "call_id": id, "status": "completed", **call["item"]}
     if isinstance(call["args"], str):
         return {"type": "custom_tool_call", "id": f"ctc_{id}", "call_id": id, "name": call["tool"],
                 "input": call["args"], "status": "completed"}

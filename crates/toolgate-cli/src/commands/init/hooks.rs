@@ -160,8 +160,8 @@ impl HookSetup {
         if known.is_empty() {
             fields.shift_remove("hooks");
         }
-        let is_ours_alone =
-            fields.iter().all(|field| beside.iter().any(|(name, value)| field == (&(*name).to_owned(), value)));
+        let is_beside = |name: &str, value: &Value| beside.iter().any(|(ours, own)| *ours == name && own == value);
+        let is_ours_alone = fields.iter().all(|(name, value)| is_beside(name, value));
         if is_removed && is_ours_alone && self.is_own_file {
             return Some(String::new());
         }
