@@ -82,7 +82,7 @@ const BENCHES: &[Benchmark] = &[
         name: "search",
         targets: &["search"],
         measures: "how well commits, doc comments and names find their files, indexing, refreshing and asking",
-        peer: "counting words, the lines that rg counts, and semble without weights",
+        peer: "counting words, the lines that rg counts, SQLite's FTS5, and semble without weights",
         install: Some(install_semble),
     },
     Benchmark {

@@ -115,9 +115,13 @@ pub(crate) struct Semble {
     output: BufReader<ChildStdout>,
 }
 
+/// A part of a file that semble found: the path, the first and the last line.
+#[derive(serde::Deserialize)]
+pub(crate) struct PeerChunk(pub(crate) String, pub(crate) u32, pub(crate) u32);
+
 /// What it answered, and how long that took.
 pub(crate) struct PeerAnswer {
-    pub(crate) answers: Vec<Vec<String>>,
+    pub(crate) answers: Vec<Vec<PeerChunk>>,
     pub(crate) seconds: f64,
     pub(crate) query_ms: f64,
 }

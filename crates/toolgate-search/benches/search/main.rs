@@ -1,8 +1,9 @@
 //! How good and how fast `search` is. Arguments are git repositories; without any, this project's own. In each: the subjects
 //! of commits, each asked in the tree before it, have to find the files that the commit changed; the first sentences of doc
-//! comments, removed from the text, their functions; and names of functions their files. Beside ours: counting words, the lines that match any
+//! comments, removed from the text, their functions (`line`: in the lines shown; `named`: or in those named beside them); and
+//! names of functions and types their files. Beside ours: counting words, the lines that match any
 //! word (what `rg -ic` counts), SQLite's FTS5, and semble, the same without weights, where `SEMBLE` names a Python that has it.
-//! `QUERIES` is the number of commits of each repository (150), `PEER_QUERIES` that for FTS5 and semble (30).
+//! `QUERIES` is the number of commits of each repository (150), `FTS5_QUERIES` that for FTS5 (30).
 //!
 //! Then the speed, through the whole gate: indexing, a refresh of 30,000 files that are as they were, a question, and the size.
 #![allow(clippy::disallowed_methods, missing_docs, reason = "a benchmark makes its trees and runs its peers")]
@@ -17,9 +18,9 @@ use std::path::PathBuf;
 
 use toolgate_search::measure::MeasuredPlace;
 
-use crate::baselines::{FullText, Semble, by_keywords, by_matching_lines};
+use crate::baselines::{FullText, PeerChunk, Semble, by_keywords, by_matching_lines};
 use crate::questions::{commit_questions, described_functions, named_functions};
-use crate::repository::Repository;
+use crate::repository::{Repository, WrittenTree};
 use crate::scores::{Scores, print_row};
 
 /// A question, and what answers it.
@@ -92,39 +93,29 @@ fn measure(
     peer: &mut Option<Semble>,
 ) -> Measured {
     let mut by = Measured::default();
-    let step = (questions.len() / number("PEER_QUERIES", 30).max(1)).max(1);
+    let step = (questions.len() / number("FTS5_QUERIES", 30).max(1)).max(1);
+    let mut written = WrittenTree::new();
     for (tree_number, tree) in trees.iter().enumerate() {
         let indexed = tree.indexed();
-        let mut for_peer: Vec<&Question> = Vec::new();
-        for (at, question) in questions.iter().enumerate().filter(|(_, question)| question.tree == tree_number) {
-            let places = indexed.search(&question.text, 10);
-            let files: Vec<&str> = places.iter().map(|place| place.path.as_str()).collect();
-            let is_shown =
-                |place: &MeasuredPlace| question.line.is_none_or(|line| (place.first..=place.last).contains(&line));
-            let shown: Vec<&str> =
-                places.iter().map(|place| if is_shown(place) { place.path.as_str() } else { "" }).collect();
-            by.ours.count(&files, &question.files);
-            by.lines.count(&shown, &question.files);
+        let of_tree = questions.iter().enumerate().filter(|(_, question)| question.tree == tree_number);
+        let of_tree: Vec<(usize, &Question)> = of_tree.collect();
+        for (_, question) in &of_tree {
+            by.count_ours(&indexed.search(&question.text, 10), question);
             by.keywords.count(&by_keywords(tree, &question.text), &question.files);
             by.matching_lines.count(&by_matching_lines(tree, &question.text), &question.files);
-            // One tree has all questions of the other sets.
-            if trees.len() == 1 || at % step == 0 {
-                by.same.count(&files, &question.files);
-                for_peer.push(question);
-            }
         }
-        if for_peer.is_empty() {
-            continue;
+        // One tree has all questions of the other sets.
+        let for_full_text = of_tree.iter().filter(|(at, _)| trees.len() == 1 || at % step == 0);
+        let mut full_text = None;
+        for (_, question) in for_full_text {
+            let found = full_text.get_or_insert_with(|| FullText::new(tree)).ask(&question.text);
+            by.full_text.count(&borrowed(&found), &question.files);
         }
-        let full_text = FullText::new(tree);
-        for question in &for_peer {
-            by.full_text.count(&borrowed(&full_text.ask(&question.text)), &question.files);
-        }
-        if let Some(peer) = peer {
-            let directory = tree.written();
-            let asked: Vec<&str> = for_peer.iter().map(|question| question.text.as_str()).collect();
-            for (answer, question) in peer.ask(directory.path(), &asked).answers.iter().zip(for_peer) {
-                by.semble.count(&borrowed(answer), &question.files);
+        if let Some(peer) = peer.as_mut().filter(|_| !of_tree.is_empty()) {
+            written.become_tree(tree);
+            let asked: Vec<&str> = of_tree.iter().map(|(_, question)| question.text.as_str()).collect();
+            for (answer, (_, question)) in peer.ask(written.path(), &asked).answers.iter().zip(&of_tree) {
+                by.count_semble(answer, question);
             }
         }
     }
@@ -140,34 +131,72 @@ fn borrowed(paths: &[String]) -> Vec<&str> {
 #[derive(Default)]
 struct Measured {
     ours: Scores,
-    /// Ours, where the line has to be among those shown.
+    /// Where the line has to be in the place that is shown of the file.
     lines: Scores,
+    /// Where it may be in one of those that are named beside it.
+    named_lines: Scores,
     keywords: Scores,
     matching_lines: Scores,
     full_text: Scores,
     semble: Scores,
-    /// Ours, in the questions that FTS5 and semble were asked.
-    same: Scores,
+    semble_lines: Scores,
 }
 
 impl Measured {
+    fn count_ours(&mut self, places: &[MeasuredPlace], question: &Question) {
+        let has_line = |(first, last): (u32, u32)| question.line.is_none_or(|line| (first..=last).contains(&line));
+        let paths = |is_hit: &dyn Fn(&MeasuredPlace) -> bool| -> Vec<&str> {
+            places.iter().map(|place| if is_hit(place) { place.path.as_str() } else { "" }).collect()
+        };
+        let is_shown = |place: &MeasuredPlace| has_line((place.first, place.last));
+        let is_named = |place: &MeasuredPlace| is_shown(place) || place.also.iter().any(|lines| has_line(*lines));
+        self.ours.count(&paths(&|_| true), &question.files);
+        self.lines.count(&paths(&is_shown), &question.files);
+        self.named_lines.count(&paths(&is_named), &question.files);
+    }
+
+    /// semble shows chunks, several of a file: the files of 50, and the lines of 10.
+    fn count_semble(&mut self, chunks: &[PeerChunk], question: &Question) {
+        let mut files: Vec<&str> = Vec::new();
+        for PeerChunk(path, ..) in chunks {
+            if !files.contains(&path.as_str()) {
+                files.push(path);
+            }
+        }
+        self.semble.count(&files, &question.files);
+        let is_hit = |PeerChunk(path, first, last): &PeerChunk| {
+            question.files.contains(path) && question.line.is_none_or(|line| (*first..=*last).contains(&line))
+        };
+        let hit = chunks.iter().take(10).position(is_hit);
+        let lines: Vec<&str> = chunks
+            .iter()
+            .take(10)
+            .enumerate()
+            .map(|(at, chunk)| if hit == Some(at) { chunk.0.as_str() } else { "" })
+            .collect();
+        self.semble_lines.count(&lines, &question.files);
+    }
+
     /// Whether semble found more in the same questions.
     fn is_worse(&self) -> bool {
-        let [[.., ours], [.., semble]] = [&self.same, &self.semble].map(Scores::means);
+        let [[.., ours], [.., semble]] = [&self.ours, &self.semble].map(Scores::means);
         self.semble.is_counted() && semble > ours
     }
 
     fn print(&self, set: &str, has_lines: bool) {
         print_row(set, "ours", &self.ours);
-        if has_lines {
-            print_row(set, "ours, line", &self.lines);
-        }
         print_row(set, "keywords", &self.keywords);
         print_row(set, "rg lines", &self.matching_lines);
         print_row(set, "FTS5", &self.full_text);
         if self.semble.is_counted() {
             print_row(set, "semble", &self.semble);
         }
-        print_row(set, "ours, same", &self.same);
+        if has_lines {
+            print_row(set, "ours, line", &self.lines);
+            print_row(set, "ours, named", &self.named_lines);
+            if self.semble.is_counted() {
+                print_row(set, "semble, line", &self.semble_lines);
+            }
+        }
     }
 }

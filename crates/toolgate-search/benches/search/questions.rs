@@ -162,19 +162,34 @@ pub(crate) fn named_functions(repository: &Repository) -> (Vec<Question>, Vec<Tr
     let mut defined: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for file in tree.files.iter().filter(|file| is_code(&file.path)) {
         let Ok(text) = std::str::from_utf8(&file.bytes) else { continue };
-        for line in text.lines() {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            let at = words.iter().position(|word| ["fn", "def", "func", "function", "class", "struct"].contains(word));
-            let name = at.filter(|at| *at < 3).and_then(|at| words.get(at + 1)).copied().unwrap_or_default();
-            let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
-            let name = &name[..end];
+        let is_comment = |line: &&str| ["//", "/*", "* ", "# "].iter().any(|mark| line.trim_start().starts_with(mark));
+        for name in text.lines().filter(|line| !is_comment(line)).filter_map(defined_name) {
             let has_parts = name.contains('_') || name.chars().skip(1).any(char::is_uppercase);
             if has_parts && name.len() > 5 {
                 defined.entry(name.to_owned()).or_default().push(file.path.clone());
             }
         }
     }
+    for files in defined.values_mut() {
+        files.dedup();
+    }
     let once = defined.into_iter().filter(|(_, files)| files.len() == 1);
     let questions = once.map(|(text, files)| Question { text, files, line: None, tree: 0 }).collect();
     (thinned(questions), vec![tree])
+}
+
+/// The name that a line defines, by a word such as `fn`, also as a method of Go and in the JavaScript of `owner.name = function`.
+fn defined_name(line: &str) -> Option<&str> {
+    const DEFINE: [&str; 11] =
+        ["fn", "def", "func", "function", "class", "struct", "enum", "trait", "interface", "type", "macro_rules!"];
+    let identifier = |text: &str| text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+    if let Some((owner, _)) = line.split_once(" = function") {
+        return owner.rsplit('.').next().filter(|name| !name.contains(' '));
+    }
+    let mut words = line.split_whitespace().enumerate();
+    let (at, word) = words.find(|(_, word)| DEFINE.contains(word)).filter(|(at, _)| *at < 3)?;
+    let rest = line.split_once(word)?.1.trim_start();
+    let is_method = at == 0 && word == "func" && rest.starts_with('(');
+    let rest = if is_method { rest.split_once(')')?.1.trim_start() } else { rest };
+    Some(&rest[..identifier(rest)])
 }
