@@ -2,7 +2,7 @@
 
 use crate::chunk::cut;
 use crate::language::{FileKind, LANGUAGES, Language, kind_of, language_of};
-use crate::outline::{Lines, outline};
+use crate::outline::{Definition, Lines, outline};
 use crate::terms::{Term, TermKind, each_term, exact_term};
 
 /// Bytes of a line that are indexed. The rest of a longer one is data, or was made by a program.
@@ -117,8 +117,7 @@ fn analyze_text(language: usize, text: &str) -> Vec<ChunkAnalysis> {
             let name = &text[definitions[*index].name.clone()];
             let is_own = chunk.definition == Some(*index);
             scratch.add(name, if is_own { IN_NAME | IN_OWN_NAME } else { IN_NAME });
-            if definitions[*index].line >= chunk.first && !is_elsewhere(language, lines.line(definitions[*index].line))
-            {
+            if definitions[*index].line >= chunk.first && !is_elsewhere(language, text, &definitions[*index]) {
                 scratch.found.push(exact_term(name) << 8 | u64::from(IN_NAME));
             }
         }
@@ -138,9 +137,10 @@ fn analyze_text(language: usize, text: &str) -> Vec<ChunkAnalysis> {
     analyzed
 }
 
-/// Whether a line names what another file defines, as `mod name;` does.
-fn is_elsewhere(language: &Language, line: &str) -> bool {
-    language.name == "rust" && line.contains("mod ") && line.trim_end().ends_with(';')
+/// Whether another file defines what is named here, as by `mod name;`.
+fn is_elsewhere(language: &Language, text: &str, definition: &Definition) -> bool {
+    let (before, after) = (&text[..definition.name.start], &text[definition.name.end..]);
+    language.name == "rust" && before.ends_with("mod ") && after.starts_with(';')
 }
 
 /// How many words a name has.
