@@ -41,7 +41,8 @@ fn main() {
     let own = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let given: Vec<PathBuf> =
         std::env::args().skip(1).filter(|word| !word.starts_with('-')).map(PathBuf::from).collect();
-    let given = if given.is_empty() { vec![own.clone()] } else { given };
+    let is_own = given.is_empty();
+    let given = if is_own { vec![own.clone()] } else { given };
     let installed = own.join("target/python/semble-0.7.0/bin/python");
     let python = std::env::var_os("SEMBLE").or_else(|| installed.exists().then(|| installed.into_os_string()));
     let mut peer = python.and_then(Semble::start);
@@ -49,7 +50,7 @@ fn main() {
         println!("semble isn't measured: set SEMBLE to a Python that has it");
     }
     println!("{:<40}{:<12}{:>8}{:>8}{:>8}{:>8}", "set", "by", "queries", "MRR@10", "R@10", "NDCG@10");
-    let (mut total, mut worse) = (Scores::default(), 0);
+    let (mut total, mut total_of_semble, mut worse) = (Scores::default(), Scores::default(), 0);
     for path in &given {
         let repository = Repository::open(path);
         let commits = measure(&repository, "commits", commit_questions(&repository, number("QUERIES", 150)), &mut peer);
@@ -57,12 +58,19 @@ fn main() {
         let named = measure(&repository, "names", named_functions(&repository), &mut peer);
         worse += [&commits, &described, &named].iter().filter(|set| set.is_worse()).count();
         total.add(&commits.ours);
+        total_of_semble.add(&commits.semble);
     }
     print_row("all commits", "ours", &total);
-    let [reciprocal_rank, recall, _] = total.means();
-    println!("search, commit subject to files, MRR@10: {reciprocal_rank:.3} of 1   (wanted: at least 0.62)");
-    println!("search, commit subject to files, R@10: {recall:.3} of 1   (wanted: at least 0.78)");
+    let [reciprocal_rank, recall, gain] = total.means();
+    // The limits are for helix, axum, flask, gin and crush. How hard a project's subjects are differs, so of this one a peer tells.
+    if !is_own {
+        println!("search, commit subject to files, MRR@10: {reciprocal_rank:.3} of 1   (wanted: at least 0.62)");
+        println!("search, commit subject to files, R@10: {recall:.3} of 1   (wanted: at least 0.78)");
+    }
     if peer.is_some() {
+        let [.., peer_gain] = total_of_semble.means();
+        let ratio = gain / peer_gain.max(1e-6);
+        println!("search, commit subject to files, NDCG@10 beside semble: {ratio:.2} x   (wanted: at least 1)");
         println!("search, sets in which semble has the better NDCG@10: {worse} sets   (wanted: 0)");
     }
     if let Some(package) = registry_package() {
