@@ -217,6 +217,8 @@ fn read_segments(store: &SearchStore, loaded: &[LiveSegment]) -> Result<(Vec<Liv
         let segment = match known {
             Some(live) => Some(Arc::clone(&live.segment)),
             None => match store.read(&entry.name)? {
+                // Another version of the program wrote it: nothing is wrong, and its files are indexed again.
+                StoredPart::Content(bytes) if Segment::is_of_another_form(&bytes) => continue,
                 StoredPart::Content(bytes) => Segment::from_bytes(&bytes).map(Arc::new),
                 StoredPart::Missing | StoredPart::Damaged => None,
             },

@@ -9,6 +9,8 @@ use crate::terms::Term;
 
 /// The form of the bytes; another is not read.
 const FORM: &[u8; 8] = b"tgindex3";
+/// What every form begins with.
+const ANY_FORM: &[u8] = b"tgindex";
 /// Bytes of a term's entry in the dictionary: five of its hash, four of where its postings begin.
 const ENTRY: usize = 9;
 
@@ -262,6 +264,11 @@ impl Segment {
         Ok(bytes)
     }
 
+    /// Whether these bytes are a segment of another version.
+    pub(crate) fn is_of_another_form(bytes: &[u8]) -> bool {
+        bytes.starts_with(ANY_FORM) && !bytes.starts_with(FORM)
+    }
+
     /// The segment in these bytes; none if they aren't one.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (head, rest) = postcard::take_from_bytes::<SegmentHead>(bytes.strip_prefix(FORM)?).ok()?;
@@ -405,5 +412,13 @@ mod tests {
         assert!(expected.iter().all(|(_, of_file)| of_file.len() > 2), "files of several chunks: {expected:?}");
         assert_eq!(vectors(&merged), expected);
         assert_eq!(Segment::from_bytes(&merged.to_bytes().unwrap()), Some(merged));
+    }
+
+    #[test]
+    fn a_segment_of_another_version_is_told_from_a_damaged_one() {
+        let mut bytes = Segment::build(vec![file("a.rs", 1)], FORM).to_bytes().unwrap();
+        assert!(!Segment::is_of_another_form(&bytes) && !Segment::is_of_another_form(b"damaged"));
+        bytes[7] = b'2';
+        assert!(Segment::is_of_another_form(&bytes) && Segment::from_bytes(&bytes).is_none());
     }
 }
