@@ -104,7 +104,7 @@ def server_started(world):
         extra = ["-c", 'mcp_servers.escaping.command="sh"', "-c", f"mcp_servers.escaping.args={json.dumps(server['args'])}"]
     world.run([[world.shell("sleep 2")]], extra=extra)
     assert world.read("started.txt") == "started\n", world.said
-    assert "canary" not in world.read("seen.txt"), "a server read what is hidden"
+    assert "canary" not in (world.read("seen.txt") or ""), "a server read what is hidden"
     assert not os.path.exists(os.path.join(world.home, "escaped")), "a server wrote outside"
 
 

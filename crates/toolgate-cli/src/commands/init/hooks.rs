@@ -153,7 +153,8 @@ impl HookSetup {
         let known = fields.entry("hooks").or_insert_with(|| json!({})).as_object_mut()?;
         for (event, hook) in hooks {
             let list = known.entry(*event).or_insert_with(|| json!([])).as_array_mut()?;
-            list.retain(|entry| !is_ours(entry));
+            // A program of another name is told by its whole entry.
+            list.retain(|entry| !is_ours(entry) && entry != hook);
             list.extend((!is_removed).then(|| hook.clone()));
         }
         known.retain(|_, list| list.as_array().is_none_or(|list| !list.is_empty()));
@@ -261,6 +262,15 @@ export const Toolgate = async ({{ directory }}) => ({{
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hooks_of_a_program_with_another_name_are_removed_too() {
+        let program = HookProgram::judging(vec!["/opt/gate".to_owned()]);
+        let setup = HookSetup::of(SupportedClient::Goose, &program, Path::new("/srv")).unwrap();
+        let once = setup.merged("", false).unwrap();
+        assert_eq!(setup.merged(&once, false).as_ref(), Some(&once));
+        assert_eq!(setup.merged(&once, true).as_deref(), Some(""));
+    }
 
     #[test]
     fn what_is_there_stays_and_ours_is_there_once() {

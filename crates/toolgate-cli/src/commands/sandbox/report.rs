@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::output::errln;
 use crate::terminal::{BOLD, DIM, MOST_LINES, YELLOW, guarantee, holding_mark, paint, plain, show_quarantined};
 
-const HOW_TO_RELEASE: &str = "`toolgate quarantine` shows and releases it; with --no-quarantine it stays where it is.";
+const HOW_TO_RELEASE: &str = "`toolgate quarantine` shows and releases it.";
 
 /// How a command ended.
 pub(super) struct SandboxReport {
