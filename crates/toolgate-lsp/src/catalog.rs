@@ -53,7 +53,7 @@ pub struct ServerEntry {
     /// Files, by ending or whole name, that it reads for good when it starts, or takes its time to read again: where one of them
     /// changed, it is started anew.
     pub restarts_on: Vec<String>,
-    /// How it is told to read the project again.
+    /// When it reads the project again, and how that is known.
     pub reload: Reload,
     /// The file that lists a project's files. Without it in the project's directory, or in `build` beneath, the server knows no
     /// documents but those that are open, so those with a symbol's name are opened before it is asked about the symbol.
@@ -103,14 +103,14 @@ pub struct Restrictions {
     pub files: BTreeMap<String, String>,
 }
 
-/// How a server is told to read the project again. Otherwise it would do so after a while, without saying when it begins.
+/// How a server reads the project again: after a moment, in which it would answer of the old one.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Reload {
-    /// Files, by ending or whole name, after whose change it is told.
+    /// Files, by ending or whole name, after whose change it does.
     pub on: Vec<String>,
-    /// The request.
-    pub method: String,
+    /// The title of the progress that it reports when it begins.
+    pub progress: String,
 }
 
 /// Where diagnostics come from.
@@ -217,7 +217,7 @@ impl ServerEntry {
         self.restarts_on.iter().any(|ending| is_named(path, ending))
     }
 
-    /// Whether it is told to read the project again when this file changes.
+    /// Whether it reads the project again when this file changes.
     pub(crate) fn reloads_on(&self, path: &str) -> bool {
         self.reload.on.iter().any(|ending| is_named(path, ending))
     }

@@ -30,9 +30,8 @@ const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a server that is reading the project may say nothing until it counts as hung.
 const LONGEST_SILENCE: Duration = Duration::from_secs(180);
 
-/// How long a server may take to hear that it has to read the project again, and then to say that it does.
-const RELOAD_TIMEOUT: Duration = Duration::from_secs(30);
-const RELOAD_BEGINS: Duration = Duration::from_secs(2);
+/// How long a server may take until it reads the project again.
+const RELOAD_BEGINS: Duration = Duration::from_secs(5);
 
 /// A server that runs. Dropping it ends it.
 pub(crate) struct Connection {
@@ -173,18 +172,11 @@ impl Connection {
         Ok(given)
     }
 
-    /// Has the server read the project again, and waits until it has begun: until then, it would answer of the old one.
-    pub(crate) async fn reload(&self) -> Result<(), Fault> {
-        let asked = self.peer.request(&self.entry.reload.method, Value::Null, Instant::now() + RELOAD_TIMEOUT).await;
-        match asked {
-            Ok(_) => {
-                self.peer.becomes_busy(Instant::now() + RELOAD_BEGINS).await;
-                Ok(())
-            }
-            // Another version of it may not know the request; it notices the change by itself then.
-            Err(PeerFault::Refused { .. }) => Ok(()),
-            Err(fault) => Err(fault.into()),
-        }
+    /// Waits until the server has begun to read the project again, after it had begun so often before: until then, it would answer of
+    /// the old one.
+    pub(crate) async fn reloads(&self, before: u64) {
+        let until = Instant::now() + RELOAD_BEGINS;
+        self.peer.begins(&self.entry.reload.progress, before, until).await;
     }
 
     /// Waits until the server has read the project, at most so long, and says how it is.

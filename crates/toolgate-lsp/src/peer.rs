@@ -62,6 +62,8 @@ struct PeerState {
     progress: HashMap<String, String>,
     /// Whether it ever reported work.
     reported: bool,
+    /// How often it began work, by title.
+    begun: HashMap<String, u64>,
     /// What it says itself of being ready, where it has a word for that.
     quiescent: Option<bool>,
     /// Whether it logged that it has found the project's files.
@@ -226,6 +228,7 @@ impl LspPeer {
         match value["kind"].as_str() {
             Some("begin") => {
                 state.reported = true;
+                *state.begun.entry(value["title"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
                 state.progress.insert(token, words.join(", "));
             }
             Some("report") if !words.is_empty() => {
@@ -410,9 +413,14 @@ impl LspPeer {
         .await
     }
 
-    /// Waits until a server with a word for being ready says that it isn't.
-    pub(crate) async fn becomes_busy(&self, until: Instant) -> bool {
-        self.wait_until(until, |state| state.quiescent == Some(false)).await
+    /// How often the server began work with this title.
+    pub(crate) fn begun(&self, title: &str) -> u64 {
+        self.state.lock().begun.get(title).copied().unwrap_or_default()
+    }
+
+    /// Waits until the server has begun work with this title more often than before.
+    pub(crate) async fn begins(&self, title: &str, before: u64, until: Instant) -> bool {
+        self.wait_until(until, |state| state.begun.get(title).copied().unwrap_or_default() > before).await
     }
 
     fn has_found_files(&self, state: &PeerState) -> bool {

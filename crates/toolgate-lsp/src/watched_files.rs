@@ -132,9 +132,10 @@ impl Connection {
         let changed = before.map(|before| differences(before, &now)).unwrap_or_default();
         if !changed.is_empty() {
             let directories = before.map(|before| directory_differences(before, &now)).unwrap_or_default();
+            let begun = self.peer.begun(&self.entry.reload.progress);
             self.tell_changes(changed, directories, documents, host).await?;
             if reconfigured.iter().any(|place| self.entry.reloads_on(&place.path)) {
-                self.reload().await?;
+                self.reloads(begun).await;
             }
             known.files = Some(now);
             return Ok(ProjectChange::Differs);

@@ -22,7 +22,9 @@ struct ConfiguredProject {
 }
 
 async fn counts(world: &TestWorkspace, path: &str) -> u64 {
-    payload(world.perform("lsp_diagnostics", json!({ "path": path })).await)["count"].as_u64().unwrap()
+    payload(world.perform("lsp_diagnostics", json!({ "path": path, "severity": "error" })).await)["count"]
+        .as_u64()
+        .unwrap()
 }
 
 async fn follows_its_configuration(project: ConfiguredProject) {
@@ -150,14 +152,10 @@ async fn rust_analyzer() {
         program: "rust-analyzer",
         arguments: &[],
         program_file: "src/main.rs",
-        files: &[
-            ("src/main.rs", "use other::go;\n\nfn main() {\n    go();\n}\n"),
-            ("other/Cargo.toml", "[package]\nname = \"other\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"),
-            ("other/src/lib.rs", "pub fn go() {}\n"),
-        ],
+        files: &[("src/main.rs", "#[cfg(feature = \"wrong\")]\npub const X: u8 = \"a\";\n\nfn main() {}\n")],
         configuration: "Cargo.toml",
-        right: "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[dependencies]\nother = { path = \"other\" }\n[workspace]\n",
-        wrong: "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n",
+        right: "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[features]\nwrong = []\n[workspace]\n",
+        wrong: "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[features]\ndefault = [\"wrong\"]\nwrong = []\n[workspace]\n",
     })
     .await;
 }
