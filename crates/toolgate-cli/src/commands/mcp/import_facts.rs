@@ -61,11 +61,10 @@ impl<'a> ImportFacts<'a> {
     /// A variable of a server's environment. A secret stays where it is.
     pub(super) fn variable(&self, server: &str, name: &str, value: &str) -> Result<ImportedVariable, String> {
         let whole = value.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).filter(|name| !name.contains('}'));
-        match whole.map(|inside| self.reference(inside)) {
-            Some(Reference::Variable(source, usual)) if usual.is_none() || std::env::var_os(source).is_some() => {
-                return Ok(ImportedVariable::Secret(source.to_owned()));
-            }
-            _ => {}
+        if let Some(Reference::Variable(source, usual)) = whole.map(|inside| self.reference(inside))
+            && (usual.is_none() || std::env::var_os(source).is_some())
+        {
+            return Ok(ImportedVariable::Secret(source.to_owned()));
         }
         let value = self.expanded(server, value)?;
         match looks_secret(name) || self.redactor.finds_secret(value.as_bytes()) {
