@@ -37,7 +37,9 @@ fn after_calls<const SIZES: usize>(sizes: [usize; SIZES]) -> Vec<(usize, Duratio
     let mut server = SpokenServer::of_toolgate(&world);
     let mut done = 0;
     let mut measure = |size: usize| {
-        (done..size).for_each(|_| drop(read(&mut server)));
+        for _ in done..size {
+            read(&mut server);
+        }
         done = size + READS;
         (size, median((0..READS).map(|_| read(&mut server)).collect()))
     };
@@ -49,7 +51,9 @@ fn beside_rules<const SIZES: usize>(sizes: [usize; SIZES]) -> Vec<(usize, Durati
     let measure = |size: usize| {
         let world = world(&format!("rules = [\n{}]\n", (0..size).map(rule).collect::<String>()));
         let mut server = SpokenServer::of_toolgate(&world);
-        (0..READS / 4).for_each(|_| drop(read(&mut server)));
+        for _ in 0..READS / 4 {
+            read(&mut server);
+        }
         (size, median((0..READS).map(|_| read(&mut server)).collect()))
     };
     sizes.map(measure).to_vec()

@@ -35,9 +35,7 @@ pub(crate) async fn gather(workspace: &Workspace, session: &Session, location: &
 
 /// The languages of the workspace that no installed server understands; none where there is no tool that would ask one.
 async fn missing_servers(workspace: &Workspace, session: &Session, location: &WorkspaceLocation) -> Option<String> {
-    if workspace.gate.declaration("lsp_symbols").is_none() {
-        return None;
-    }
+    workspace.gate.declaration("lsp_symbols")?;
     let settings = location.load().ok()?.settings;
     let servers = language_servers(location, &settings, &std::env::vars_os().collect()).ok()?;
     let patterns = servers.uncovered_patterns();
