@@ -5,8 +5,10 @@ use std::path::Path;
 const NPM: &[&str] = &["registry.npmjs.org"];
 const PYPI: &[&str] = &["pypi.org", "files.pythonhosted.org"];
 
-/// Programs that fetch packages: the words before the package, and the hosts that have it.
-const RUNNERS: [(&str, &[&[&str]], &[&str]); 10] = [
+/// A program that fetches packages: its name, the words before the package, and the hosts that have it.
+type PackageRunner = (&'static str, &'static [&'static [&'static str]], &'static [&'static str]);
+
+const RUNNERS: [PackageRunner; 10] = [
     ("npx", &[&[]], NPM),
     ("bunx", &[&[]], NPM),
     ("pnpx", &[&[]], NPM),
