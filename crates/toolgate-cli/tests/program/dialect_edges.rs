@@ -145,7 +145,7 @@ fn what_is_behind_a_native_page_is_found() {
     let shown = all.lines().filter(|line| line.contains(":1:needle")).count();
     assert!(all.ends_with(&format!("pagination = limit: {shown}]")), "the next page begins behind these: {shown}");
     assert!(grep(shown, 1).starts_with(&format!("src/f{shown:04}.txt:1:")));
-    let mut listed = |dialect: &str, tool: &str, args: Value| text(&mut speaking(&world, dialect), tool, args);
+    let listed = |dialect: &str, tool: &str, args: Value| text(&mut speaking(&world, dialect), tool, args);
     let entries = |offset: usize| json!({ "dir_path": home, "offset": offset, "limit": 1 });
     let entry = format!("Absolute path: {home}\nf1399.txt\nMore than 1 entries found");
     assert_eq!(listed("codex-2026-01", "list_dir", entries(1400)), entry);
