@@ -70,7 +70,7 @@ impl<'a> LinePrefix<'a> {
         let digits = self.text.len() - self.style.after.len();
         // Nine of ten numbers differ from the one before in their last digit alone.
         let last = &mut self.text[digits - 1];
-        if (b'0'..b'9').contains(last) && self.number > 0 {
+        if (b'0'..=b'8').contains(last) && self.number > 0 {
             *last += 1;
             return;
         }
