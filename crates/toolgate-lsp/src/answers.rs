@@ -337,7 +337,7 @@ impl LanguageServers {
         }
         if !found.is_exact {
             let note = format!(
-                "`{}` publishes without versions: these are its last words after the file changed.",
+                "`{}` doesn't say which state it is of: these are its last words after the files changed.",
                 report.server
             );
             add_note(answer, note);

@@ -50,6 +50,9 @@ pub struct ServerEntry {
     pub diagnostics: DiagnosticsMode,
     /// Whether it has to begin anew with a document when other files changed.
     pub reopens: bool,
+    /// Whether what it publishes for a document's present version may still be of older other files, so that it is waited until it is
+    /// quiet.
+    pub publishes_again: bool,
     /// Files, by ending or whole name, that it reads for good when it starts, or takes its time to read again: where one of them
     /// changed, it is started anew.
     pub restarts_on: Vec<String>,

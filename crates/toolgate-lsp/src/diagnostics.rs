@@ -120,7 +120,9 @@ impl Connection {
             None => published.serial > sent_at,
         };
         let mut published = self.peer.published(uri, until, is_for_this).await.ok_or_else(|| self.silence())?;
-        while published.version.is_none() && published.at + QUIET > Instant::now() {
+        // Some publish for the very version twice: before they know of other files' changes, and after.
+        let is_last = published.version.is_some() && !self.entry.publishes_again;
+        while !is_last && published.at + QUIET > Instant::now() {
             let (quiet, known) = (published.at + QUIET, published.serial);
             match self.peer.published(uri, quiet.min(until), |next| next.serial > known).await {
                 Some(next) => published = next,
@@ -128,7 +130,7 @@ impl Connection {
                 None => return Err(self.silence()),
             }
         }
-        let is_exact = published.version.is_some();
+        let is_exact = published.version.is_some() && !self.entry.publishes_again;
         Ok((published.items.as_array().cloned().unwrap_or_default(), is_exact))
     }
 
