@@ -382,7 +382,7 @@ impl LspPeer {
     /// How far the server is; none if it reports no work. Where it has a word for being ready, that counts.
     pub(crate) fn busy_with(&self, says_when_ready: bool) -> Option<String> {
         let state = self.state.lock();
-        let mut work: Vec<&str> = state.progress.values().map(String::as_str).collect();
+        let mut work: Vec<&str> = self.counted_progress(&state).collect();
         work.sort_unstable();
         let is_searching = !self.has_found_files(&state);
         match (says_when_ready, state.quiescent) {
@@ -408,7 +408,7 @@ impl LspPeer {
     pub(crate) async fn becomes_ready(&self, says_when_ready: bool, until: Instant) -> bool {
         self.wait_until(until, |state| match says_when_ready {
             true => state.quiescent == Some(true),
-            false => state.progress.is_empty() && self.has_found_files(state),
+            false => self.counted_progress(state).next().is_none() && self.has_found_files(state),
         })
         .await
     }
@@ -421,6 +421,13 @@ impl LspPeer {
     /// Waits until the server has begun work with this title more often than before.
     pub(crate) async fn begins(&self, title: &str, before: u64, until: Instant) -> bool {
         self.wait_until(until, |state| state.begun.get(title).copied().unwrap_or_default() > before).await
+    }
+
+    /// The work that keeps answers from being complete. A server that says when it has found the project's files does the rest when it
+    /// is asked; pyright never says the end of some of it.
+    fn counted_progress<'a>(&self, state: &'a PeerState) -> impl Iterator<Item = &'a str> {
+        let counts = self.found_files_words.is_empty();
+        state.progress.values().map(String::as_str).filter(move |_| counts)
     }
 
     fn has_found_files(&self, state: &PeerState) -> bool {
