@@ -23,10 +23,17 @@ impl LineStyle {
 /// Bytes that a number and what is around it take, about.
 const PREFIX: usize = 8;
 
-/// The text with a number on each line. This is most of what a mapped read costs: so a number is counted up in its digits, and each line
-/// takes two copies.
+/// The text with a number on each line.
 pub(crate) fn numbered(text: &str, first: i64, style: &LineStyle) -> String {
-    let mut shown = Vec::with_capacity(text.len() + text.len() / 40 * PREFIX + PREFIX);
+    numbered_between("", text, first, style, "")
+}
+
+/// The text with a number on each line, between two others. This is most of what a mapped read costs: so a number is counted up in its
+/// digits, each line takes two copies, and what is around the lines none.
+pub(crate) fn numbered_between(before: &str, text: &str, first: i64, style: &LineStyle, after: &str) -> String {
+    let lines = text.len() + text.len() / 40 * PREFIX + PREFIX;
+    let mut shown = Vec::with_capacity(before.len() + lines + after.len());
+    shown.extend_from_slice(before.as_bytes());
     let mut prefix = LinePrefix::new(first, style);
     // What is before the first line has no line to end.
     shown.extend_from_slice(&prefix.text[1..]);
@@ -38,6 +45,7 @@ pub(crate) fn numbered(text: &str, first: i64, style: &LineStyle) -> String {
         start = end + 1;
     }
     shown.extend_from_slice(shown_part(&text[start..], style));
+    shown.extend_from_slice(after.as_bytes());
     String::from_utf8(shown).expect("lines of a text and numbers are a text")
 }
 

@@ -7,7 +7,7 @@ use crate::codex::apply_patch;
 use crate::dialect::{Answered, EnterFault, NativeCall, Returned, ShownResult};
 use crate::memory::DialectMemory;
 use crate::new_file::{look_first, write_if_missing};
-use crate::numbered::{LineStyle, numbered};
+use crate::numbered::{LineStyle, numbered_between};
 use crate::pages::{EntryRange, all_entries, json_size, next_page};
 use crate::parameter::Arguments;
 use crate::redaction::refuse_mask;
@@ -62,15 +62,16 @@ pub(super) fn leave_read(returned: &mut Returned<'_>) -> ShownResult {
         return ShownResult::error(format!("Offset {offset} is out of range for this file ({total} lines)"));
     }
     let (first, last) = (returned.number("start_line"), returned.number("end_line"));
-    let lines = match content.strip_suffix('\n').unwrap_or(content) {
-        "" if total == 0 => "\n".to_owned(),
-        text => numbered(text, first, &LineStyle::new("", 0, ": ")) + "\n",
-    };
     let end = match returned.is("has_more") {
         true => format!("(Showing lines {first}-{last} of {total}. Use offset={} to continue.)", last + 1),
         false => format!("(End of file - total {total} lines)"),
     };
-    ShownResult::ok(format!("<path>{path}</path>\n<type>file</type>\n<content>\n{lines}\n{end}\n</content>"))
+    let (before, after) =
+        (format!("<path>{path}</path>\n<type>file</type>\n<content>\n"), format!("\n\n{end}\n</content>"));
+    ShownResult::ok(match content.strip_suffix('\n').unwrap_or(content) {
+        "" if total == 0 => before + &after,
+        text => numbered_between(&before, text, first, &LineStyle::new("", 0, ": "), &after),
+    })
 }
 
 fn directory(returned: &Returned<'_>, path: &str) -> String {
