@@ -98,4 +98,10 @@ mod tests {
         assert_eq!(hosts("uv tool run server", &["pypi.org"]), Some(vec!["files.pythonhosted.org".to_owned()]));
         assert_eq!(hosts("node server.js", &[]), None);
     }
+
+    #[test]
+    fn each_host_is_one_of_the_registries() {
+        let hosts = RUNNERS.iter().flat_map(|(_, _, hosts)| *hosts);
+        assert_eq!(hosts.filter(|host| !toolgate_policy::is_registry(host)).count(), 0);
+    }
 }
