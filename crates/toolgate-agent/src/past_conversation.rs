@@ -275,7 +275,7 @@ impl<'a> ConversationBuilder<'a> {
         let state = self.past.as_mut()?.dialects.as_mut()?;
         let recorded = self.started.get(&asked.tool_call_id).map(|started| started.tool.clone()).unwrap_or_default();
         let asked_call = AskedCall { id: &asked.tool_call_id, tool: &asked.tool, args: &asked.args };
-        let mut spoken = state.begin(&asked_call, &|name| name == recorded)?;
+        let mut spoken = state.begin(asked_call, &|name| name == recorded)?;
         let mut step = 1;
         loop {
             let reply = self.started.get(&step_id(&asked.tool_call_id, step))?.reply.clone()?;

@@ -18,24 +18,16 @@ pub struct DialectState {
 
 /// A call in a dialect, on its way.
 #[derive(Debug, Clone)]
-pub struct SpokenCall {
+pub struct SpokenCall<'a> {
+    asked: AskedCall<'a>,
     speaker: usize,
-    id: String,
-    tool: String,
-    entered: Result<EnteredCall, RefusedEntry>,
+    entered: Result<EnteredCall, EnterFault>,
 }
 
-/// Arguments of which no native call could be made, and why.
-#[derive(Debug, Clone)]
-struct RefusedEntry {
-    args: Value,
-    fault: EnterFault,
-}
-
-impl SpokenCall {
+impl SpokenCall<'_> {
     /// The native call to make next, or why none can be made.
     pub fn native(&self) -> Result<&NativeCall, ToolError> {
-        self.entered.as_ref().map(|entered| &entered.native).map_err(|refused| native_error(&self.tool, &refused.fault))
+        self.entered.as_ref().map(|entered| &entered.native).map_err(|fault| native_error(self.asked.tool, fault))
     }
 
     /// Takes the arguments of the native call to make next.
@@ -73,22 +65,19 @@ impl DialectState {
     }
 
     /// Begins a call; none if it is a native one. `is_tool` knows the native tools, those of servers among them.
-    pub fn begin(&self, asked: &AskedCall<'_>, is_tool: IsTool<'_>) -> Option<SpokenCall> {
-        let AskedCall { id, tool, args } = *asked;
-        let speaker = self.set.speaker(tool, is_tool)?;
-        let entered = self.set.dialects()[speaker].enter(tool, args, &self.memories[speaker]);
-        let entered = entered.map_err(|fault| RefusedEntry { args: args.clone(), fault });
-        Some(SpokenCall { speaker, id: id.to_owned(), tool: tool.to_owned(), entered })
+    pub fn begin<'a>(&self, asked: AskedCall<'a>, is_tool: IsTool<'_>) -> Option<SpokenCall<'a>> {
+        let speaker = self.set.speaker(asked.tool, is_tool)?;
+        let entered = self.set.dialects()[speaker].enter(asked.tool, asked.args, &self.memories[speaker]);
+        Some(SpokenCall { asked, speaker, entered })
     }
 
     /// Takes the reply to the native call. Gives what the model is shown, or nothing if another native call follows.
-    pub fn answer(&mut self, call: &mut SpokenCall, reply: &Reply) -> Option<ShownResult> {
+    pub fn answer(&mut self, call: &mut SpokenCall<'_>, reply: &Reply) -> Option<ShownResult> {
         let (dialect, memory) = (self.set.dialects()[call.speaker], &mut self.memories[call.speaker]);
         let entered = match &call.entered {
             Ok(entered) => entered,
-            Err(RefusedEntry { args, fault }) => {
-                let asked = AskedCall { id: &call.id, tool: &call.tool, args };
-                return Some(dialect.fail(&asked, &recorded_fault(call, fault, reply), memory));
+            Err(fault) => {
+                return Some(dialect.fail(&call.asked, &recorded_fault(call.asked.tool, fault, reply), memory));
             }
         };
         match dialect.next(entered, reply, memory) {
@@ -99,8 +88,8 @@ impl DialectState {
             Ok(None) => Some(dialect.leave(entered, reply, memory)),
             Err(fault) => {
                 let args = entered.arguments();
-                let shown = dialect.fail(&AskedCall { id: &call.id, tool: &call.tool, args: &args }, &fault, memory);
-                call.entered = Err(RefusedEntry { args, fault });
+                let shown = dialect.fail(&AskedCall { args: &args, ..call.asked }, &fault, memory);
+                call.entered = Err(fault);
                 Some(shown)
             }
         }
@@ -115,8 +104,8 @@ impl DialectState {
 }
 
 /// The fault as the reply has it: where refusing failed too, because nothing can be recorded, that is what the model has to know.
-fn recorded_fault(call: &SpokenCall, fault: &EnterFault, reply: &Reply) -> EnterFault {
-    let expected = native_error(&call.tool, fault).code;
+fn recorded_fault(tool: &str, fault: &EnterFault, reply: &Reply) -> EnterFault {
+    let expected = native_error(tool, fault).code;
     match &reply.error {
         Some(error) if error.code != expected => EnterFault::Refused(error.clone()),
         _ => fault.clone(),

@@ -1,5 +1,7 @@
 //! Lines with their numbers, as several clients show files.
 
+use std::io::Write;
+
 /// How a client writes a line with its number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LineStyle {
@@ -21,7 +23,9 @@ impl LineStyle {
 }
 
 /// Bytes that a number and what is around it take, about.
-const PREFIX: usize = 8;
+const USUAL_PREFIX: usize = 8;
+/// The most that they take: the end of a line, the twenty characters of the longest number, and what the styles have around it.
+const LONGEST_PREFIX: usize = 32;
 
 /// The text with a number on each line.
 pub(crate) fn numbered(text: &str, first: i64, style: &LineStyle) -> String {
@@ -29,19 +33,19 @@ pub(crate) fn numbered(text: &str, first: i64, style: &LineStyle) -> String {
 }
 
 /// The text with a number on each line, between two others. This is most of what a mapped read costs: so a number is counted up in its
-/// digits, each line takes two copies, and what is around the lines none.
+/// digits, each line takes two copies, one of them of a fixed length, and what is around the lines none.
 pub(crate) fn numbered_between(before: &str, text: &str, first: i64, style: &LineStyle, after: &str) -> String {
-    let lines = text.len() + text.len() / 40 * PREFIX + PREFIX;
-    let mut shown = Vec::with_capacity(before.len() + lines + after.len());
+    let lines = text.len() + text.len() / 40 * USUAL_PREFIX;
+    let mut shown = Vec::with_capacity(before.len() + lines + LONGEST_PREFIX + after.len());
     shown.extend_from_slice(before.as_bytes());
     let mut prefix = LinePrefix::new(first, style);
     // What is before the first line has no line to end.
-    shown.extend_from_slice(&prefix.text[1..]);
+    shown.extend_from_slice(&prefix.text()[1..]);
     let mut start = 0;
     for end in memchr::memchr_iter(b'\n', text.as_bytes()) {
         shown.extend_from_slice(shown_part(&text[start..end], style));
         prefix.count_up();
-        shown.extend_from_slice(&prefix.text);
+        prefix.add_to(&mut shown);
         start = end + 1;
     }
     shown.extend_from_slice(shown_part(&text[start..], style));
@@ -63,26 +67,41 @@ fn shown_part<'a>(line: &'a str, style: &LineStyle) -> &'a [u8] {
 struct LinePrefix<'a> {
     style: &'a LineStyle,
     number: i64,
-    text: Vec<u8>,
+    bytes: [u8; LONGEST_PREFIX],
+    length: usize,
 }
 
 impl<'a> LinePrefix<'a> {
     fn new(number: i64, style: &'a LineStyle) -> Self {
         let LineStyle { before, columns, after, .. } = *style;
-        Self { style, number, text: format!("\n{before}{number:>columns$}{after}").into_bytes() }
+        let mut bytes = [0; LONGEST_PREFIX];
+        let mut rest = &mut bytes[..];
+        write!(rest, "\n{before}{number:>columns$}{after}").expect("the styles are short");
+        let length = LONGEST_PREFIX - rest.len();
+        Self { style, number, bytes, length }
+    }
+
+    fn text(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    /// All bytes are copied, and those behind the text taken away again: a copy of a fixed length is a few instructions.
+    fn add_to(&self, shown: &mut Vec<u8>) {
+        shown.extend_from_slice(&self.bytes);
+        shown.truncate(shown.len() - (LONGEST_PREFIX - self.length));
     }
 
     /// Counts in the digits, as by hand. A number below zero, and one that gets another digit, is written anew.
     fn count_up(&mut self) {
         self.number = self.number.saturating_add(1);
-        let digits = self.text.len() - self.style.after.len();
+        let digits = self.length - self.style.after.len();
         // Nine of ten numbers differ from the one before in their last digit alone.
-        let last = &mut self.text[digits - 1];
+        let last = &mut self.bytes[digits - 1];
         if (b'0'..=b'8').contains(last) && self.number > 0 {
             *last += 1;
             return;
         }
-        for digit in self.text[..digits].iter_mut().rev().take_while(|digit| digit.is_ascii_digit()) {
+        for digit in self.bytes[..digits].iter_mut().rev().take_while(|digit| digit.is_ascii_digit()) {
             if *digit < b'9' && self.number > 0 {
                 *digit += 1;
                 return;

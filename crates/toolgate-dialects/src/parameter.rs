@@ -164,7 +164,7 @@ impl Arguments {
             let (expected, given) = ("object".to_owned(), type_name(args).to_owned());
             return Err(vec![ArgumentError::Wrong { at: String::new(), expected, given }]);
         };
-        let read = read_object(given, parameters, ignored, is_open, "", &mut faults);
+        let read = read_object(given, parameters, ignored, is_open, &String::new, &mut faults);
         if faults.is_empty() { Ok(Self(read)) } else { Err(faults) }
     }
 
@@ -219,22 +219,28 @@ impl Arguments {
     }
 }
 
+/// Where a value is among the arguments. Only a fault has to say so, and most calls have none.
+type Place<'a> = &'a dyn Fn() -> String;
+
 fn read_object(
     given: &Map<String, Value>,
     parameters: &[Parameter],
     ignored: &[&str],
     is_open: bool,
-    at: &str,
+    at: Place<'_>,
     faults: &mut Vec<ArgumentError>,
 ) -> Map<String, Value> {
-    let place = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
-    let mut read = Map::new();
+    let place = |name: &str| match at() {
+        at if at.is_empty() => name.to_owned(),
+        at => format!("{at}.{name}"),
+    };
+    let mut read = Map::with_capacity(given.len());
     for parameter in parameters {
         match given.get(parameter.name) {
             None | Some(Value::Null) if !parameter.required => {}
             None => faults.push(ArgumentError::Missing { at: place(parameter.name) }),
             Some(value) => {
-                let value = read_value(value, parameter.kind, is_open, &place(parameter.name), faults);
+                let value = read_value(value, parameter.kind, is_open, &|| place(parameter.name), faults);
                 read.extend(value.map(|value| (parameter.name.to_owned(), value)));
             }
         }
@@ -251,7 +257,7 @@ fn read_value(
     value: &Value,
     kind: ParameterKind,
     is_open: bool,
-    at: &str,
+    at: Place<'_>,
     faults: &mut Vec<ArgumentError>,
 ) -> Option<Value> {
     match (kind, value) {
@@ -277,7 +283,7 @@ fn read_value(
             let items = items.iter().enumerate();
             return items
                 .map(|(index, item)| {
-                    read_value(item, ParameterKind::Object(fields), is_open, &format!("{at}[{index}]"), faults)
+                    read_value(item, ParameterKind::Object(fields), is_open, &|| format!("{}[{index}]", at()), faults)
                 })
                 .collect();
         }
@@ -286,7 +292,7 @@ fn read_value(
         }
         _ => {}
     }
-    faults.push(ArgumentError::Wrong { at: at.to_owned(), expected: expected(kind), given: given(value) });
+    faults.push(ArgumentError::Wrong { at: at(), expected: expected(kind), given: given(value) });
     None
 }
 

@@ -60,29 +60,22 @@ impl DialectSession {
     }
 
     /// Makes a call. Native calls after the first have ids of their own, made of the call's.
-    pub async fn perform(
-        &self,
-        mut call: Call,
-        gate: &Gate,
-        session: &Session,
-        cancel: CancellationToken,
-    ) -> DialectReply {
+    pub async fn perform(&self, call: Call, gate: &Gate, session: &Session, cancel: CancellationToken) -> DialectReply {
+        let asked = AskedCall { id: &call.tool_call_id, tool: &call.name, args: &call.args };
         let begun = {
             let mut state = self.0.lock();
             state.set_session(&session.id);
-            let asked = AskedCall { id: &call.tool_call_id, tool: &call.name, args: &call.args };
-            state.begin(&asked, &|name| gate.has_tool(name))
+            state.begin(asked, &|name| gate.has_tool(name))
         };
         let Some(mut spoken) = begun else {
             return DialectReply { shown: None, reply: gate.perform(self.native(call, gate), session, cancel).await };
         };
         let mut step = 1;
-        let asked_args = std::mem::take(&mut call.args);
         let (reply, shown) = loop {
             let args = spoken.take_args();
             let reply = match spoken.native() {
                 Ok(native) => gate.perform(native_call(&call, native, args, step), session, cancel.clone()).await,
-                Err(error) => gate.refuse(Call { args: asked_args.clone(), ..call.clone() }, session, error),
+                Err(error) => gate.refuse(call.clone(), session, error),
             };
             let shown = self.0.lock().answer(&mut spoken, &reply);
             match shown {
@@ -92,7 +85,7 @@ impl DialectSession {
         };
         // A first native call may have succeeded where the second one isn't made.
         let reply = match spoken.native() {
-            Err(error) if reply.ok => Reply::refused(call.tool_call_id, error),
+            Err(error) if reply.ok => Reply::refused(call.tool_call_id.clone(), error),
             _ => reply,
         };
         DialectReply { shown: Some(shown), reply }
@@ -102,7 +95,7 @@ impl DialectSession {
     /// asked. Where a call in a dialect becomes several native ones, the first decides.
     pub fn check(&self, call: Call, gate: &Gate, session: &Session) -> CallCheck {
         let asked = AskedCall { id: &call.tool_call_id, tool: &call.name, args: &call.args };
-        let begun = self.0.lock().begin(&asked, &|name| gate.has_tool(name));
+        let begun = self.0.lock().begin(asked, &|name| gate.has_tool(name));
         let native = match begun.as_ref().map(|spoken| spoken.native()) {
             None => Ok(self.native(call, gate)),
             Some(native) => native.map(|native| native_call(&call, native, native.args.clone(), 1)),
