@@ -156,6 +156,23 @@ async fn a_repository_that_a_command_made_stays_where_somebody_has_committed_sin
     world.git(&["-C", "nested", "fsck", "--strict"]);
 }
 
+/// Undone is what the run did to the repository, and what another one left in it would come back without HEAD.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repository_that_a_run_made_stays_where_something_of_others_would_come_back() {
+    let world = world();
+    let session = world.session();
+    commits(&world, &session, "git init -q -b main nested && echo x > nested/x").await;
+    world.file("nested/.git/COMMIT_EDITMSG", "mine\n");
+    commits(&world, &session, "rm nested/.git/COMMIT_EDITMSG").await;
+    let reply = world.perform_in(&session, "undo", json!({ "run": world.run.id })).await;
+    let refused = refused(&reply);
+    let why = refused.iter().find(|(path, _)| path == "nested/.git").map(|(_, reason)| reason.as_str());
+    assert!(why.is_some_and(|why| why.contains("`nested/.git/COMMIT_EDITMSG` was another's")), "{refused:?}");
+    assert_eq!((read(&world, "nested/x"), world.path().join("nested/.git/COMMIT_EDITMSG").exists()), (None, false));
+    world.git(&["-C", "nested", "fsck", "--strict"]);
+    assert_eq!(world.git(&["-C", "nested", "rev-parse", "--git-dir"]), ".git\n");
+}
+
 /// A step of a random story.
 #[derive(Debug, Clone)]
 enum Step {

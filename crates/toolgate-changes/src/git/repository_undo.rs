@@ -68,9 +68,19 @@ impl RepositoryUndo<'_> {
             self.check_objects(change, &returning)?;
         }
         if self.was_created(self.directory) {
+            self.check_nothing_comes_back()?;
             self.check_nothing_was_added()?;
         }
         Ok(undone)
+    }
+
+    /// A repository that the changes created goes as a whole. What others added to it and the changes removed, such as by undoing a
+    /// commit, would come back in no repository.
+    fn check_nothing_comes_back(&self) -> Result<(), ToolError> {
+        match self.changes.iter().find(|change| change.before.is_some() && self.directory.covers(&change.place)) {
+            None => Ok(()),
+            Some(other) => Err(self.refusal(&format!("`{}` was another's, and would come back alone.", other.path))),
+        }
     }
 
     /// A repository that the changes created goes as a whole. What others added to it since, such as a commit, would be left in no
