@@ -1,6 +1,7 @@
 //! A command that a client was told to run here: it takes the gate's path like any call of `shell`. Its output is passed on as it
 //! comes, without secrets, and the client gets the command's own exit code.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,8 +14,8 @@ use toolgate_dialects::{DialectMemory, changed_directory};
 use toolgate_journal::HookRecord;
 use toolgate_runtime::{Session, SessionProcess};
 
-use crate::client::client_named;
-use crate::hooked_workspace::HookedWorkspace;
+use crate::client::{HookClient, client_named};
+use crate::hooked_workspace::{HookedWorkspace, relative};
 use crate::sessions::recorded_session;
 use crate::standing_prompt::ClientPrompt;
 
@@ -44,6 +45,17 @@ pub(crate) struct CommandTicket {
     pub(crate) is_approved: bool,
 }
 
+/// A command as the client has started it.
+#[derive(Debug, Clone, Copy)]
+pub struct StartedCommand<'a> {
+    /// The id that the hook gave the command.
+    pub id: &'a str,
+    /// The command.
+    pub command: &'a str,
+    /// Where the client has started it.
+    pub directory: &'a Path,
+}
+
 /// Where a command's output goes.
 pub type CommandOutput<'a> = dyn FnMut(Stream, &[u8]) + Send + 'a;
 
@@ -63,25 +75,48 @@ impl CommandEnd {
     }
 }
 
-/// Runs the command with this id, which has to be the very one that was judged.
+/// Runs the command with this id, which has to be the very one that was judged. It is judged once more, as a call of its own, where
+/// the client has started it.
 pub async fn run_command(
     hooked: &HookedWorkspace,
-    id: &str,
-    command: &str,
+    started: StartedCommand<'_>,
     cancel: CancellationToken,
     output: &mut CommandOutput<'_>,
 ) -> CommandEnd {
-    let ticket = match take_ticket(hooked, id, command) {
-        Ok(ticket) => ticket,
+    let known = take_ticket(hooked, started).and_then(|ticket| {
+        let unknown = || ToolError::invalid_args(format!("`{}` is no client with hooks.", ticket.client));
+        let client = client_named(&ticket.client).ok_or_else(unknown)?;
+        Ok((client, ticket.started_in(started.directory, &hooked.workspace.directory, client)))
+    });
+    let (client, ticket) = match known {
+        Ok(known) => known,
         Err(error) => return CommandEnd::refused(&error),
     };
-    match perform(hooked, &ticket, cancel, output).await {
+    match perform(hooked, client, &ticket, cancel, output).await {
         Ok(end) => end,
         Err(error) => CommandEnd::refused(&error),
     }
 }
 
-fn take_ticket(hooked: &HookedWorkspace, id: &str, command: &str) -> Result<CommandTicket, ToolError> {
+impl CommandTicket {
+    /// The ticket for where the client has started the command. Not every hook is told what its tool was asked for: Codex has an
+    /// argument for the directory that it keeps to itself. What a person has approved for one directory isn't approved for another.
+    fn started_in(mut self, directory: &Path, workspace: &Path, client: &HookClient) -> Self {
+        // A shell that goes on from `cd` to `cd` is imitated here, and never leaves where the client has begun.
+        if !client.keeps_directory {
+            let judged_in = workspace.join(&self.workdir);
+            self.is_approved &= judged_in == directory;
+            self.workdir = match relative(Some(directory), workspace) {
+                inside if inside.is_empty() => ".".to_owned(),
+                inside => inside,
+            };
+        }
+        self
+    }
+}
+
+fn take_ticket(hooked: &HookedWorkspace, started: StartedCommand<'_>) -> Result<CommandTicket, ToolError> {
+    let StartedCommand { id, command, .. } = started;
     let store = hooked.workspace.gate.changes().hook_store()?;
     let ticket: Option<CommandTicket> = store.read(HookRecord::Command, id)?;
     let is_taken = store.remove(HookRecord::Command, id)?;
@@ -93,13 +128,12 @@ fn take_ticket(hooked: &HookedWorkspace, id: &str, command: &str) -> Result<Comm
 
 async fn perform(
     hooked: &HookedWorkspace,
+    client: &'static HookClient,
     ticket: &CommandTicket,
     cancel: CancellationToken,
     output: &mut CommandOutput<'_>,
 ) -> Result<CommandEnd, ToolError> {
     let workspace = &hooked.workspace;
-    let unknown = || ToolError::invalid_args(format!("`{}` is no client with hooks.", ticket.client));
-    let client = client_named(&ticket.client).ok_or_else(unknown)?;
     let recorded = recorded_session(workspace, client, &ticket.session, None)
         .map_err(|error| ToolError::new(ErrorCode::IoError, error.to_string()))?;
     let mut session = recorded.session.waiting();

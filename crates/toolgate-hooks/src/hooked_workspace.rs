@@ -282,7 +282,7 @@ impl Answering<'_> {
 }
 
 /// A directory relative to the workspace; one that isn't in it stays absolute, and is judged as such.
-fn relative(directory: Option<&Path>, workspace: &Path) -> String {
+pub(crate) fn relative(directory: Option<&Path>, workspace: &Path) -> String {
     let Some(directory) = directory else { return String::new() };
     directory.strip_prefix(workspace).unwrap_or(directory).display().to_string()
 }

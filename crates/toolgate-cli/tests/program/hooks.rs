@@ -60,10 +60,13 @@ impl World {
 
     /// The line that Claude Code is told to run in place of a command.
     fn rewritten(&self, command: &str) -> String {
-        let said = self.claude("PreToolUse", "Bash", "t", json!({ "command": command }));
-        let line = said.json()["hookSpecificOutput"]["updatedInput"]["command"].as_str().map(str::to_owned);
-        line.unwrap_or_else(|| panic!("{said:?}"))
+        rewritten_line(&self.claude("PreToolUse", "Bash", "t", json!({ "command": command })))
     }
+}
+
+fn rewritten_line(said: &Said) -> String {
+    let line = said.json()["hookSpecificOutput"]["updatedInput"]["command"].as_str().map(str::to_owned);
+    line.unwrap_or_else(|| panic!("{said:?}"))
 }
 
 #[test]
@@ -124,6 +127,22 @@ fn a_directory_is_kept_from_one_command_to_the_next() {
     let world = World::new().file("sub/a.txt", "a");
     assert_eq!(world.shell(&world.rewritten("cd sub && ls")).out, "a.txt\n");
     assert_eq!(world.shell(&world.rewritten("ls")).out, "a.txt\n");
+}
+
+/// Codex keeps the directory that its model asks for to itself, and starts the command there.
+#[test]
+fn a_command_is_judged_and_runs_where_the_client_starts_it() {
+    let world = World::new().file("sub/a.txt", "a");
+    let started_in = |directory: &str, command: &str| {
+        let (words, event) = before("codex", &world.path(), command);
+        let line = rewritten_line(&world.hook(&words, &event.to_string()));
+        world.shell(&format!("cd {directory} && {line}"))
+    };
+    let ran = started_in("sub", "ls; echo made > made.txt");
+    assert_eq!((ran.code, ran.out.as_str(), world.read("sub/made.txt").as_str()), (0, "a.txt\n", "made\n"), "{ran:?}");
+    let ran = started_in("..", "echo made > made.txt");
+    assert!(ran.code == 126 && ran.err.contains("toolgate: "), "{ran:?}");
+    assert!(!world.workspace().join("../made.txt").exists() && !world.workspace().join("made.txt").exists());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Args;
 use toolgate_contract::{CancellationToken, Stream};
-use toolgate_hooks::run_command;
+use toolgate_hooks::{StartedCommand, run_command};
 
 use super::open_hooked;
 use crate::commands::{Invocation, block_on};
@@ -28,6 +28,7 @@ pub(super) struct ExecArgs {
 impl ExecArgs {
     pub(super) fn run(self, invocation: &Invocation) -> Result<Exit> {
         let hooked = open_hooked(invocation)?;
+        let directory = std::env::current_dir()?;
         // Clients show both streams as one text, in which a note begins on a line of its own.
         let mut is_line_begun = false;
         let end = block_on(async {
@@ -41,7 +42,8 @@ impl ExecArgs {
                     Stream::Stderr => std::io::stderr().write_all(bytes),
                 };
             };
-            let work = run_command(&hooked, &self.id, &self.command, cancel, &mut pass_on);
+            let started = StartedCommand { id: &self.id, command: &self.command, directory: &directory };
+            let work = run_command(&hooked, started, cancel, &mut pass_on);
             with_attach_socket(&hooked.workspace, &invocation.location, work).await
         })?;
         if is_line_begun && !end.notes.is_empty() {
