@@ -58,6 +58,35 @@ fn abbreviations_negations_bundles_option_files_and_splitting_words_are_no_plain
 }
 
 #[test]
+fn a_flag_in_a_bundle_is_the_flag_itself() {
+    assert_judged(&[
+        ("iptables -vF", "deny", "deny"),
+        ("pkill -fu me", "deny", "deny"),
+        ("setfacl -Rm u:x:rwx .", "deny", "deny"),
+        ("rm -vfr ..", "deny", "deny"),
+        ("git clean -nfdx", "deny", "deny"),
+        ("sort -uo out a", "allow-confined", "deny"),
+        ("sort -un a", "allow", "allow"),
+        ("tar -tvf a.tar", "allow", "allow"),
+        ("tar -xvf a.tar", "allow-confined", "deny"),
+        ("tar -tvI ./evil -f a.tar", "allow-confined", "deny"),
+        ("tar tvfI a.tar ./evil", "allow-confined", "deny"),
+    ]);
+}
+
+#[test]
+fn a_word_that_isnt_known_may_name_a_file_of_options() {
+    assert_judged(&[
+        ("c++filt $x", "allow-confined", "deny"),
+        ("c++filt src/$x", "allow-confined", "deny"),
+        ("c++filt *", "allow-confined", "deny"),
+        ("strings *", "allow-confined", "deny"),
+        ("c++filt _Z1fv", "allow", "allow"),
+        ("strings a.o", "allow", "allow"),
+    ]);
+}
+
+#[test]
 fn variables_that_anything_but_an_assignment_sets_decide_too() {
     assert_judged(&[
         ("read PATH <<< .; ls", "allow-confined", "deny"),
