@@ -167,6 +167,22 @@ fn a_person_at_a_terminal_is_asked_and_their_answer_counts() {
 }
 
 #[test]
+fn a_person_at_a_terminal_sees_what_a_command_will_delete_and_may_end_the_run() {
+    let world = World::new();
+    let call = format!(r#"{PROGRAM} call shell '{{"command":"echo x; rm -f hello.txt"}}'"#);
+    let said =
+        world.shell(&format!("printf 'x\\nwrong place\\n' | script -qec \"$(cat <<'END'\n{call}\nEND\n)\" /dev/null"));
+    let will: Vec<&str> =
+        said.out.lines().filter_map(|line| line.trim().strip_prefix("will ")).map(str::trim).collect();
+    assert!(will.contains(&"delete hello.txt"), "{said:?}");
+    assert!(said.out.contains("aborted this run") && said.out.contains("wrong place"), "{said:?}");
+    assert_eq!(said.code, 130, "{said:?}");
+    assert!(world.workspace().join("hello.txt").exists());
+    let events = std::fs::read_to_string(world.last_run().join("events.jsonl")).unwrap();
+    assert!(events.contains(r#""kind":"run.aborted""#), "{events}");
+}
+
+#[test]
 fn secrets_of_the_environment_are_never_shown() {
     let world = World::new().file("log.txt", "token is swordfish-9876\n");
     let said = world.shell(r#"MY_TOKEN=swordfish-9876 "$toolgate" call read '{"path":"log.txt"}'"#);
