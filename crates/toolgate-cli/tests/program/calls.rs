@@ -193,6 +193,31 @@ fn secrets_of_the_environment_are_never_shown() {
 }
 
 #[test]
+fn a_secret_in_a_file_name_is_shown_nowhere() {
+    let secret = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+    let named = |ending: &str| format!("{secret}{ending}");
+    for (tool, args) in [
+        ("list", json!({})),
+        ("find", json!({ "pattern": "*.txt" })),
+        ("grep", json!({ "pattern": "inside" })),
+        ("read", json!({ "path": named(".missing") })),
+        ("write", json!({ "path": named(".new"), "content": "x\n" })),
+        ("move", json!({ "from": named(".txt"), "to": "plain.txt" })),
+        ("delete", json!({ "path": named(".txt") })),
+        ("shell", json!({ "command": "ls; touch \"x-$(ls | grep ghp)\"" })),
+        ("shell", json!({ "command": format!("rm -f {secret}.txt") })),
+    ] {
+        let world = World::new().file(&named(".txt"), "inside\n");
+        let said = world.run(&["--json", "call", tool, &args.to_string()]);
+        assert!(!said.out.contains(&secret) && said.out.contains("***REDACTED***"), "{tool} {args}: {said:?}");
+        let events = std::fs::read_to_string(world.last_run().join("events.jsonl")).unwrap();
+        let is_shown = |line: &&str| line.contains(&secret) && !line.contains(r#""kind":"files.changing""#);
+        let shown: Vec<&str> = events.lines().filter(is_shown).collect();
+        assert!(shown.is_empty(), "{tool} {args}: {shown:?}");
+    }
+}
+
+#[test]
 fn when_the_disk_is_full_nothing_runs_and_nothing_is_lost() {
     let world = World::new();
     let said = world.shell(

@@ -1,6 +1,7 @@
 //! What is known of one call, for its record and its reply: every step adds to it, and every ending needs it. Its
 //! arguments, effects and errors are redacted here.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -125,13 +126,32 @@ impl<'a> CallRecord<'a> {
         self.gate.parts.redactor.text(text).into_owned()
     }
 
-    /// A redacted effect: a command line may hold a secret, and so may what is written to a process.
+    /// A redacted effect: a command line may hold a secret, and so may a path and what is written to a process.
     pub(super) fn clean_effect(&self, effect: &Effect) -> Effect {
-        match effect {
-            Effect::Run { command, workdir } => Effect::Run { command: self.clean(command), workdir: workdir.clone() },
-            Effect::Unsandboxed { command } => Effect::Unsandboxed { command: self.clean(command) },
-            Effect::Feed { process, text } => Effect::Feed { process: process.clone(), text: self.clean(text) },
-            other => other.clone(),
+        let mut effect = effect.clone();
+        if let Effect::Run { command: text, .. }
+        | Effect::Unsandboxed { command: text }
+        | Effect::Feed { text, .. }
+        | Effect::Read { path: text }
+        | Effect::Write { path: text }
+        | Effect::Delete { path: text }
+        | Effect::Entry { path: text, .. }
+        | Effect::Restore { path: text, .. } = &mut effect
+        {
+            *text = self.clean(text);
+        }
+        effect
+    }
+
+    /// Redacts the paths of what the call changed: a command may name a file after a secret.
+    pub(super) fn clean_changed_paths(&mut self) {
+        let redactor = &self.gate.parts.redactor;
+        let folded = self.tally.folded.iter_mut().map(|directory| &mut directory.path);
+        for path in self.tally.files_changed.iter_mut().chain(folded) {
+            if let Cow::Owned(clean) = redactor.text(path) {
+                *path = clean;
+                self.redacted = true;
+            }
         }
     }
 

@@ -192,9 +192,10 @@ impl<'a> Judged<'a> {
         for located in record.effects.iter() {
             let Effect::Run { command, workdir } = &located.effect else { continue };
             let read = record.gate.parts.policy.explain(command, workdir);
-            for deletion in read.effects().filter(|effect| matches!(effect, Effect::Delete { .. })) {
-                if !shown.contains(deletion) {
-                    shown.push(deletion.clone());
+            let deletions = read.effects().filter(|effect| matches!(effect, Effect::Delete { .. }));
+            for deletion in deletions.map(|effect| record.clean_effect(effect)) {
+                if !shown.contains(&deletion) {
+                    shown.push(deletion);
                 }
             }
         }

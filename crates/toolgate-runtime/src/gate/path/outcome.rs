@@ -122,6 +122,7 @@ impl Outcome<'_> {
             Ok(payload)
         });
         let shown = shown.map_err(|error| self.record.clean_error(error));
+        self.record.clean_changed_paths();
         let ended = record_end(&self.record, shown, truncated.clone());
         let mut record = self.record;
         record.timings.done("record end");
