@@ -21,8 +21,7 @@ fn is_unseen(character: char) -> bool {
 /// The text without escape sequences and without characters that nobody sees.
 pub fn cleaned(text: &str) -> String {
     // Nearly all text is as it should be, at least at its beginning.
-    let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
-    let (plain, rest) = text.split_at(text.bytes().position(|byte| !is_plain(byte)).unwrap_or(text.len()));
+    let (plain, rest) = text.split_at(plain_length(text.as_bytes()));
     let mut clean = String::with_capacity(text.len());
     clean.push_str(plain);
     let mut rest = rest.chars().peekable();
@@ -38,6 +37,16 @@ pub fn cleaned(text: &str) -> String {
         }
     }
     clean
+}
+
+/// How many bytes at the beginning are shown as they are. There is no branch between the bytes of a block, so that many of them
+/// are looked at in one step.
+fn plain_length(bytes: &[u8]) -> usize {
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+    let (blocks, _) = bytes.as_chunks::<64>();
+    let plain_blocks = blocks.iter().take_while(|block| block.iter().fold(true, |plain, &byte| plain & is_plain(byte)));
+    let length = plain_blocks.count() * 64;
+    length + bytes[length..].iter().take_while(|&&byte| is_plain(byte)).count()
 }
 
 type Rest<'a> = std::iter::Peekable<std::str::Chars<'a>>;
@@ -122,6 +131,14 @@ mod tests {
         }
         assert_eq!(visible("a\u{200b}b\u{1b}[31m\n"), "a\\u{200b}b\\u{1b}[31m\n");
         assert_eq!(visible(&format!("x{}", &tags[..4])), "x\\u{e0072}");
+    }
+
+    #[test]
+    fn what_is_unseen_is_found_at_every_place_of_a_long_text() {
+        for place in 0..300 {
+            let text = format!("{}\u{7}{}", "x".repeat(place), "y".repeat(300 - place));
+            assert_eq!(cleaned(&text), text.replace('\u{7}', ""), "{place}");
+        }
     }
 
     proptest! {

@@ -1,5 +1,7 @@
 //! The lines of a stream, each with a limit: a server that never ends its line doesn't fill our memory.
 
+use memchr::memchr_iter;
+
 /// Bytes of one line.
 const LONGEST: usize = 16 * 1024 * 1024;
 
@@ -17,12 +19,13 @@ impl LineBuffer {
     /// Adds a piece of the stream, and gives the lines that are whole now.
     pub(crate) fn add(&mut self, piece: &[u8]) -> Result<Vec<Vec<u8>>, OverlongLine> {
         let mut lines = Vec::new();
-        let mut parts = piece.split(|byte| *byte == b'\n');
-        let Some(first) = parts.next() else { return Ok(lines) };
-        self.rest.extend_from_slice(first);
-        for part in parts {
-            lines.push(std::mem::replace(&mut self.rest, part.to_vec()));
+        let mut start = 0;
+        for end in memchr_iter(b'\n', piece) {
+            self.rest.extend_from_slice(&piece[start..end]);
+            lines.push(std::mem::take(&mut self.rest));
+            start = end + 1;
         }
+        self.rest.extend_from_slice(&piece[start..]);
         match self.rest.len() > LONGEST || lines.iter().any(|line| line.len() > LONGEST) {
             true => Err(OverlongLine),
             false => Ok(lines),
