@@ -69,6 +69,8 @@ struct Conversation {
     peer: Arc<ServerPeer>,
     protocol: Protocol,
     about: ServerDescription,
+    /// The hash of what the server says that it is.
+    server_hash: String,
     timeout: Duration,
     listener: Arc<dyn ServerListener>,
     /// The tools as the server last listed them.
@@ -124,8 +126,15 @@ impl Connection {
         let (protocol, mut about) = greeted?;
         about.server = with_installed(about.server, installed);
         starting.0 = None;
-        let (listener, listed) = (Arc::clone(&facts.listener), tokio::sync::Mutex::default());
-        let conversation = Arc::new(Conversation { peer, protocol, about, timeout: facts.timeout, listener, listed });
+        let conversation = Arc::new(Conversation {
+            peer,
+            protocol,
+            server_hash: server_hash(&about.server),
+            about,
+            timeout: facts.timeout,
+            listener: Arc::clone(&facts.listener),
+            listed: tokio::sync::Mutex::default(),
+        });
         tokio::spawn(follow_lists(Arc::downgrade(&conversation), Arc::clone(&conversation.peer.lists_changed)));
         subscribe(&conversation);
         Ok(Self(conversation))
@@ -176,12 +185,14 @@ impl Conversation {
             let Some(Value::Array(listed)) = page.get_mut("tools").map(Value::take) else {
                 return Err(self.peer.fault("answered `tools/list` without a list of tools"));
             };
-            bytes += listed.iter().map(|tool| tool.to_string().len()).sum::<usize>();
+            let page_start = tools.len();
             tools.extend(listed);
             cursor = page.get("nextCursor").filter(|cursor| cursor.is_string()).cloned();
             if cursor.is_none() {
                 return Ok(tools);
             }
+            // The last page is bounded as every message is; nearly all lists are one page, and are listed before every call.
+            bytes += tools[page_start..].iter().map(|tool| tool.to_string().len()).sum::<usize>();
             if bytes > LARGEST_LIST {
                 break;
             }
@@ -192,11 +203,11 @@ impl Conversation {
     /// Refuses a server that says it is another one, and a tool that isn't defined as it was approved.
     async fn check_definition(&self, call: &ServerCall) -> Result<(), ToolError> {
         if let Some(approved) = &call.server_hash
-            && *approved != server_hash(&self.about.server)
+            && *approved != self.server_hash
         {
             let now = excerpt(&self.about.server.to_string(), 300);
             let what = format!("is another one now: {now}");
-            return Err(self.changed(call, &what, Some(approved.clone()), Some(server_hash(&self.about.server))));
+            return Err(self.changed(call, &what, Some(approved.clone()), Some(self.server_hash.clone())));
         }
         let mut listed = self.listed.lock().await;
         let is_stale = self.peer.is_list_stale.load(Ordering::SeqCst);
@@ -244,18 +255,21 @@ impl Conversation {
     /// Calls a tool. A server of the version without a handshake asks the person by its result, and is then called again with the
     /// answers and with the state that it gave.
     async fn call_in_rounds(&self, call: &ServerCall, running: &TrackedServerCall<'_>) -> Result<Value, ToolError> {
-        let mut params = json!({ "name": call.tool, "arguments": call.args });
+        let mut answered = Map::new();
         for _ in 0..=MOST_QUESTIONS {
-            params["_meta"] = json!({ "progressToken": running.token });
-            let mut result = self.timed("tools/call", params.clone(), Some(running)).await?;
+            let mut params = Map::from_iter([
+                ("name".to_owned(), json!(call.tool)),
+                ("arguments".to_owned(), call.args.clone()),
+                ("_meta".to_owned(), json!({ "progressToken": running.token })),
+            ]);
+            params.append(&mut answered);
+            let mut result = self.timed("tools/call", params.into(), Some(running)).await?;
             if self.protocol != Protocol::Stateless || result["resultType"] != "input_required" {
                 return Ok(result);
             }
-            params["inputResponses"] = self.answers(&result["inputRequests"]).await?.into();
-            match result["requestState"].take() {
-                Value::Null => drop(params.as_object_mut().and_then(|params| params.remove("requestState"))),
-                state => params["requestState"] = state,
-            }
+            answered.insert("inputResponses".into(), self.answers(&result["inputRequests"]).await?.into());
+            let state = Some(result["requestState"].take()).filter(|state| !state.is_null());
+            answered.extend(state.map(|state| ("requestState".to_owned(), state)));
         }
         Err(self.peer.fault("asks again and again instead of answering"))
     }

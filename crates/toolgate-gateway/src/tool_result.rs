@@ -33,7 +33,7 @@ impl ServerResult<'_> {
     /// What the model gets.
     pub(crate) fn read(&self, reply: ServerReply) -> Result<ServerToolOutput, ToolError> {
         let ServerReply { result, changes, denials } = reply;
-        let blocks = result.get("content").and_then(Value::as_array).cloned().unwrap_or_default();
+        let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let mut texts = Vec::new();
         let mut notes = Vec::new();
         for block in blocks.iter().take(MOST_BLOCKS) {

@@ -26,8 +26,10 @@ impl MessageChannel {
         Box::pin(async move {
             match self {
                 Self::Program(child) => {
+                    let mut line = serde_json::to_vec(message).expect("a JSON value has only strings for keys");
+                    line.push(b'\n');
                     let _turn = peer.writing.lock().await;
-                    let written = child.write(format!("{message}\n").as_bytes()).await;
+                    let written = child.write(&line).await;
                     written.map_err(|_| peer.fault("doesn't take requests any more"))
                 }
                 Self::Http(channel) => channel.send(peer, message).await,
