@@ -166,6 +166,9 @@ impl Gate {
 
     /// The call that one of `tools_use` stands for, if that is a tool of another server.
     fn unwrapped(&self, call: Call) -> Call {
+        if call.name != TOOLS_USE {
+            return call;
+        }
         let inner = call.clone().unwrapped();
         let is_of_server = |tool: &Declaration| tool.required_permissions.contains(&Permission::McpCall);
         match self.find(&inner.name, None) {

@@ -33,8 +33,11 @@ impl FlowLabels {
                 Effect::Read { .. } | Effect::Run { .. } => self.private.store(true, Ordering::Relaxed),
                 Effect::UseServer { server, tool: Some(_), .. } => {
                     self.untrusted.store(true, Ordering::Relaxed);
-                    if servers.get(server).is_some_and(|server| !is_elsewhere(server.as_ref())) {
-                        self.readers.lock().insert(server.clone());
+                    let mut readers = self.readers.lock();
+                    if !readers.contains(server)
+                        && servers.get(server).is_some_and(|server| !is_elsewhere(server.as_ref()))
+                    {
+                        readers.insert(server.clone());
                     }
                 }
                 Effect::Connect { .. } => self.untrusted.store(true, Ordering::Relaxed),
