@@ -1,16 +1,17 @@
 //! Reads runs back: the events of one run from its file, and the list of runs.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use serde::Deserialize;
 use toolgate_contract::Event;
 
-use crate::JournalError;
 use crate::directory::{DirectoryHandle, check_id};
 use crate::head::Head;
 use crate::journal::NAME;
+use crate::{IndexedPart, JournalError};
 
 /// An event with its number in the journal.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,9 +59,16 @@ pub fn read_events(run_dir: &Path) -> Result<EventReader, JournalError> {
 }
 
 impl EventReader {
-    /// Skips the events up to number `seq`, without parsing them.
-    pub fn after(mut self, seq: u64) -> io::Result<Self> {
-        while self.line < seq && self.input.skip_until(b'\n')? > 0 {
+    /// Skips the part that a store has, without parsing it. Where a line ends at that part's length, nothing of it is read;
+    /// otherwise the file isn't the one that was indexed, or has lines that are no events, and its lines are counted.
+    pub fn after(mut self, indexed: IndexedPart) -> io::Result<Self> {
+        let mut byte = [0_u8; 1];
+        let before = indexed.bytes.checked_sub(1);
+        if before.is_some_and(|at| self.input.get_ref().read_exact_at(&mut byte, at).is_ok()) && byte == [b'\n'] {
+            self.input.seek(SeekFrom::Start(indexed.bytes))?;
+            self.line = indexed.seq;
+        }
+        while self.line < indexed.seq && self.input.skip_until(b'\n')? > 0 {
             self.line += 1;
         }
         Ok(self)

@@ -83,6 +83,6 @@ pub use snapshot_store::{ChangeNotice, ClockEpoch, FilesystemTime, NoticeKind, S
 pub use sqlite::SqliteStore;
 pub use sqlite_inbox::SqliteInbox;
 pub use state_directory::{Run, RunHold, RunOptions, StateDirectory};
-pub use store::{CallFilter, CallRow, EventStore, RunFilter, RunOutcome, RunRow};
+pub use store::{CallFilter, CallRow, EventStore, IndexedPart, RunFilter, RunOutcome, RunRow};
 pub use token::{load_or_create_token, new_token};
 pub use verify::{Verification, verify, verify_listed};

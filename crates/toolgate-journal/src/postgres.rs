@@ -20,7 +20,7 @@ use self::connection::{PostgresConnection, SilentServer};
 use self::tls::TlsSettings;
 use crate::rows::{self, FromRow, SqlRow, SqlValue};
 use crate::task_table::{TaskTable, take_statement};
-use crate::{CallFilter, CallRow, EventStore, JournalError, RecordedEvent, RunFilter, RunRow, statements};
+use crate::{CallFilter, CallRow, EventStore, IndexedPart, JournalError, RecordedEvent, RunFilter, RunRow, statements};
 
 /// The advisory lock class of our locks, to keep them apart from other locks in the same database. Any number works.
 const LOCKS: i32 = 0x746f_6f6c;
@@ -178,8 +178,8 @@ impl EventStore for PostgresStore {
         self.query(statements::EVENTS_OF_KIND, &values)
     }
 
-    fn indexed_up_to(&self, run: &str) -> Result<u64, JournalError> {
-        Ok(self.query(statements::INDEXED_UP_TO, &[SqlValue::text(run)])?.pop().unwrap_or_default())
+    fn indexed_up_to(&self, run: &str) -> Result<IndexedPart, JournalError> {
+        Ok(self.query(statements::INDEXED_PART, &[SqlValue::text(run)])?.pop().unwrap_or_default())
     }
 
     fn clear(&self, run: &str) -> Result<(), JournalError> {

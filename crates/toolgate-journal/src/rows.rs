@@ -11,7 +11,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use toolgate_contract::{CallEnding, ErrorClass, ErrorCode, Event, EventPayload, TokenUsage, Verdict};
 
-use crate::{CallFilter, CallRow, RecordedEvent, RunFilter, RunOutcome, RunRow, hex, statements};
+use crate::{CallFilter, CallRow, IndexedPart, RecordedEvent, RunFilter, RunOutcome, RunRow, hex, statements};
 
 /// The longest id that is used as a key unchanged. PostgreSQL refuses keys of some thousand bytes, and callers choose
 /// their ids.
@@ -63,9 +63,9 @@ pub(crate) fn apply<E>(
     events: &[RecordedEvent],
     mut execute: impl FnMut(&'static str, &[SqlValue<'_>]) -> Result<bool, E>,
 ) -> Result<(), E> {
-    if !events.is_empty() {
-        execute(statements::INSERT_RUN, &[SqlValue::text(run)])?;
-    }
+    let (Some(first), Some(last)) = (events.first(), events.last()) else { return Ok(()) };
+    execute(statements::INSERT_RUN, &[SqlValue::text(run)])?;
+    let (mut new_events, mut new_calls) = (0_u64, 0_u64);
     for RecordedEvent { seq, event, line } in events {
         let values = [
             SqlValue::text(run),
@@ -75,10 +75,22 @@ pub(crate) fn apply<E>(
             SqlValue::optional_text(event.tool_call_id.as_deref()),
             SqlValue::text(line),
         ];
-        let is_new = execute(statements::INSERT_EVENT, &values)?;
-        if let Some((statement, values)) = is_new.then(|| consequence(run, *seq, event)).flatten() {
+        if !execute(statements::INSERT_EVENT, &values)? {
+            continue;
+        }
+        new_events += 1;
+        let Some((statement, values)) = consequence(run, *seq, event) else { continue };
+        // A call's end mostly finds its start there.
+        let is_there = statement != statements::START_CALL && execute(statement, &values)?;
+        let is_of_call = [statements::START_CALL, statements::END_CALL].contains(&statement);
+        if is_of_call && !is_there {
+            new_calls += u64::from(execute(statements::INSERT_CALL, &values[..2])?);
             execute(statement, &values)?;
         }
+    }
+    if new_events > 0 {
+        execute(statements::COUNT, &[SqlValue::text(run), SqlValue::number(new_events), SqlValue::number(new_calls)])?;
+        execute(statements::ADVANCE, &[SqlValue::text(run), SqlValue::number(first.seq), SqlValue::number(last.seq)])?;
     }
     Ok(())
 }
@@ -222,6 +234,7 @@ pub(crate) trait FromRow: Sized {
 /// Reads the columns of `RUN`.
 impl FromRow for RunRow {
     fn from_row<C: SqlRow>(row: &C) -> Result<Self, C::Error> {
+        let agents: Vec<Event> = row.text(10)?.map_or_else(Vec::new, |lines| lines_of(&lines));
         Ok(Self {
             id: row.text(0)?.unwrap_or_default(),
             started: timestamp(row, 1)?,
@@ -233,34 +246,36 @@ impl FromRow for RunRow {
             events: count(row, 7)?.unwrap_or_default(),
             calls: count(row, 8)?.unwrap_or_default(),
             failed: count(row, 9)?.unwrap_or_default(),
-            task: row.text(10)?.as_deref().and_then(task_of),
-            outcome: row.text(11)?.as_deref().and_then(outcome_of),
-            usage: row.text(12)?.as_deref().map(usage_of).unwrap_or_default(),
+            task: agents.iter().find_map(task_of),
+            outcome: agents.iter().rev().find_map(outcome_of),
+            usage: usage_of(&agents),
         })
     }
 }
 
+/// The events of lines that a comma separates. A line that this version can't read leaves all of them out.
+fn lines_of(lines: &str) -> Vec<Event> {
+    serde_json::from_str(&format!("[{lines}]")).unwrap_or_default()
+}
+
 /// The task in an event that says that an agent started.
-fn task_of(line: &str) -> Option<String> {
-    match serde_json::from_str(line).ok()? {
-        Event { payload: EventPayload::AgentStarted { objective, .. }, .. } => Some(objective),
+fn task_of(event: &Event) -> Option<String> {
+    match &event.payload {
+        EventPayload::AgentStarted { objective, .. } => Some(objective.clone()),
         _ => None,
     }
 }
 
 /// The outcome in an event that says that an agent's work ended.
-fn outcome_of(line: &str) -> Option<RunOutcome> {
-    match serde_json::from_str(line).ok()? {
-        Event { payload: EventPayload::AgentEnded { finish, turns, tokens, .. }, .. } => {
-            Some(RunOutcome { finish, turns, tokens })
-        }
+fn outcome_of(event: &Event) -> Option<RunOutcome> {
+    match event.payload {
+        EventPayload::AgentEnded { finish, turns, tokens, .. } => Some(RunOutcome { finish, turns, tokens }),
         _ => None,
     }
 }
 
 /// The tokens by model, in the starts and ends of agents, in whatever order they are.
-fn usage_of(lines: &str) -> BTreeMap<String, TokenUsage> {
-    let events: Vec<Event> = serde_json::from_str(&format!("[{lines}]")).unwrap_or_default();
+fn usage_of(events: &[Event]) -> BTreeMap<String, TokenUsage> {
     let model_of = |ended: &Event| {
         events.iter().find_map(|event| match &event.payload {
             EventPayload::AgentStarted { model, .. } if event.trace_id == ended.trace_id => Some(model.clone()),
@@ -268,7 +283,7 @@ fn usage_of(lines: &str) -> BTreeMap<String, TokenUsage> {
         })
     };
     let mut usage = BTreeMap::new();
-    for event in &events {
+    for event in events {
         if let EventPayload::AgentEnded { tokens, .. } = event.payload {
             *usage.entry(model_of(event).unwrap_or_default()).or_default() += tokens;
         }
@@ -313,10 +328,10 @@ impl FromRow for RecordedEvent {
     }
 }
 
-/// Reads the one column of `INDEXED_UP_TO`.
-impl FromRow for u64 {
+/// Reads the columns of `INDEXED_PART`.
+impl FromRow for IndexedPart {
     fn from_row<C: SqlRow>(row: &C) -> Result<Self, C::Error> {
-        Ok(count(row, 0)?.unwrap_or_default())
+        Ok(Self { seq: count(row, 0)?.unwrap_or_default(), bytes: count(row, 1)?.unwrap_or_default() })
     }
 }
 

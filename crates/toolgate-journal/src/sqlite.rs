@@ -14,7 +14,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Row, ToSql, TransactionBehavior
 
 use crate::directory::FileLock;
 use crate::rows::{self, FromRow, SqlRow, SqlValue};
-use crate::{CallFilter, CallRow, EventStore, JournalError, RecordedEvent, RunFilter, RunRow, statements};
+use crate::{CallFilter, CallRow, EventStore, IndexedPart, JournalError, RecordedEvent, RunFilter, RunRow, statements};
 
 /// How long one process waits for another one's write.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -111,8 +111,8 @@ impl EventStore for SqliteStore {
         self.query(statements::EVENTS_OF_KIND, &values)
     }
 
-    fn indexed_up_to(&self, run: &str) -> Result<u64, JournalError> {
-        Ok(self.query(statements::INDEXED_UP_TO, &[SqlValue::text(run)])?.pop().unwrap_or_default())
+    fn indexed_up_to(&self, run: &str) -> Result<IndexedPart, JournalError> {
+        Ok(self.query(statements::INDEXED_PART, &[SqlValue::text(run)])?.pop().unwrap_or_default())
     }
 
     fn clear(&self, run: &str) -> Result<(), JournalError> {

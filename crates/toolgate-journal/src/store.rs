@@ -31,10 +31,19 @@ pub trait EventStore: Send + Sync {
         workspace: Option<&str>,
         limit: usize,
     ) -> Result<Vec<RecordedEvent>, JournalError>;
-    /// The number up to which no event of the run is missing.
-    fn indexed_up_to(&self, run: &str) -> Result<u64, JournalError>;
+    /// Up to where no event of the run is missing.
+    fn indexed_up_to(&self, run: &str) -> Result<IndexedPart, JournalError>;
     /// Deletes a run.
     fn clear(&self, run: &str) -> Result<(), JournalError>;
+}
+
+/// The beginning of a run's journal of which a store misses nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct IndexedPart {
+    /// The number of its last event; 0 if there is none.
+    pub seq: u64,
+    /// How many bytes its lines have in the journal.
+    pub bytes: u64,
 }
 
 /// Which runs to list.

@@ -136,7 +136,7 @@ fn calls_continue_without_the_server_and_it_catches_up_once_it_is_back() {
     assert!(indexer.flush().is_err());
     cluster.run();
     indexer.flush().unwrap();
-    assert_eq!(store.indexed_up_to(RUN).unwrap(), 6);
+    assert_eq!(store.indexed_up_to(RUN).unwrap().seq, 6);
     assert_eq!(rows(&*store, RUN), rows(&world.state.index().unwrap(), RUN), "both stores say the same");
 }
 
@@ -148,8 +148,29 @@ fn tables_of_a_newer_program_are_left_alone() {
     cluster.execute("toolgate", "UPDATE store_version SET version = 999");
     let error = PostgresStore::connect(&url).unwrap_err().to_string();
     assert!(error.contains("version 999") && error.contains("update this program"), "{error}");
-    cluster.execute("toolgate", "UPDATE store_version SET version = 4");
-    assert_eq!(PostgresStore::connect(&url).unwrap().indexed_up_to(RUN).unwrap(), 7);
+    cluster.execute("toolgate", "UPDATE store_version SET version = 5");
+    assert_eq!(PostgresStore::connect(&url).unwrap().indexed_up_to(RUN).unwrap().seq, 7);
+}
+
+/// The runs as the program before the present schema left them: without counts.
+const OLDER_RUNS: &str = "
+    DROP INDEX failed_calls, agent_events;
+    ALTER TABLE runs DROP COLUMN event_count, DROP COLUMN call_count, DROP COLUMN indexed_seq, DROP COLUMN indexed_bytes;
+    UPDATE store_version SET version = 4;
+";
+
+#[test]
+fn what_an_older_program_stored_is_counted() {
+    let cluster = Cluster::start();
+    let url = cluster.database("toolgate");
+    let known = || {
+        let store = PostgresStore::connect(&url).unwrap();
+        (rows(&store, RUN), store.indexed_up_to(RUN).unwrap())
+    };
+    PostgresStore::connect(&url).unwrap().apply(RUN, &a_run()).unwrap();
+    let before = known();
+    cluster.execute("toolgate", OLDER_RUNS);
+    assert_eq!(known(), before);
 }
 
 /// The inbox as the program before the present schema left it: a task that waits, one that is held, and one that is done.
@@ -169,6 +190,7 @@ fn a_database_of_an_older_program_keeps_its_tasks() {
     let cluster = Cluster::start();
     let url = cluster.database("toolgate");
     drop(PostgresStore::connect(&url).unwrap());
+    cluster.execute("toolgate", OLDER_RUNS);
     cluster.execute("toolgate", OLDER_INBOX);
     let store = PostgresStore::connect(&url).unwrap();
     let held = store.take(&lease("a", HOUR)).unwrap().unwrap();
@@ -256,7 +278,7 @@ fn it_works_and_ends_where_others_wait_asynchronously() {
         store.apply(RUN, &a_run()).unwrap();
         drop(store);
     });
-    assert_eq!(PostgresStore::connect(&url).unwrap().indexed_up_to(RUN).unwrap(), 7);
+    assert_eq!(PostgresStore::connect(&url).unwrap().indexed_up_to(RUN).unwrap().seq, 7);
 }
 
 #[test]

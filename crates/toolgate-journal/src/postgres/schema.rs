@@ -50,6 +50,22 @@ const MIGRATIONS: &[&str] = &[
     CREATE INDEX inbox_waiting ON inbox (queue, created, id) WHERE state = 'waiting';
     CREATE INDEX inbox_held ON inbox (queue, lease_until) WHERE state IN ('working', 'answered');
 ",
+    // Counted while events are added, so that a list of runs doesn't read them all.
+    "
+    ALTER TABLE runs ADD COLUMN event_count BIGINT NOT NULL DEFAULT 0;
+    ALTER TABLE runs ADD COLUMN call_count BIGINT NOT NULL DEFAULT 0;
+    ALTER TABLE runs ADD COLUMN indexed_seq BIGINT NOT NULL DEFAULT 0;
+    ALTER TABLE runs ADD COLUMN indexed_bytes BIGINT NOT NULL DEFAULT 0;
+    UPDATE runs SET event_count = (SELECT count(*) FROM events WHERE run = id),
+        call_count = (SELECT count(*) FROM calls WHERE run = id);
+    UPDATE runs SET (indexed_seq, indexed_bytes) = (
+        SELECT coalesce(max(seq), 0), coalesce(sum(bytes), 0) FROM (
+            SELECT seq, octet_length(json) + 1 AS bytes, row_number() OVER (ORDER BY seq) AS place
+            FROM events WHERE run = runs.id) AS all_events
+        WHERE seq = place);
+    CREATE INDEX failed_calls ON calls (run) WHERE ok = 0;
+    CREATE INDEX agent_events ON events (run, seq) WHERE kind IN ('agent.started', 'agent.ended');
+",
 ];
 
 /// Migrates the tables to the latest version.

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use toolgate_journal::{
-    CallFilter, CallRow, EventStore, Indexer, JournalError, RecordedEvent, Run, RunFilter, RunOptions, RunRow,
-    SqliteStore, catch_up, reindex,
+    CallFilter, CallRow, EventStore, IndexedPart, Indexer, JournalError, RecordedEvent, Run, RunFilter, RunOptions,
+    RunRow, SqliteStore, catch_up, read_events, reindex,
 };
 
 use crate::store_suite::rows;
@@ -56,7 +56,7 @@ impl EventStore for Moody {
     ) -> Result<Vec<RecordedEvent>, JournalError> {
         self.store.events_of_kind(kind, workspace, limit)
     }
-    fn indexed_up_to(&self, run: &str) -> Result<u64, JournalError> {
+    fn indexed_up_to(&self, run: &str) -> Result<IndexedPart, JournalError> {
         self.store.indexed_up_to(run)
     }
     fn clear(&self, run: &str) -> Result<(), JournalError> {
@@ -96,11 +96,11 @@ fn a_failing_store_fails_no_call_and_catches_up_later() {
     run.journal.append(&some_calls()).unwrap();
     let error = indexer.flush().unwrap_err();
     assert!(error.to_string().contains("can be rebuilt"), "{error}");
-    assert_eq!(store.indexed_up_to(RUN).unwrap(), 1);
+    assert_eq!(store.indexed_up_to(RUN).unwrap().seq, 1);
     store.failing.store(false, Ordering::SeqCst);
     run.journal.append(&[started(9, "later")]).unwrap();
     indexer.flush().unwrap();
-    assert_eq!(store.indexed_up_to(RUN).unwrap(), 7);
+    assert_eq!(store.indexed_up_to(RUN).unwrap().seq, 7);
     assert_eq!(store.calls(RUN).unwrap().len(), 4);
 }
 
@@ -121,7 +121,7 @@ fn a_store_that_cannot_be_opened_is_tried_again() {
     let run = world.state.begin_run(RUN, facts("session-1"), &options).unwrap();
     run.journal.append(&some_calls()).unwrap();
     indexer.flush().unwrap();
-    assert_eq!(store.indexed_up_to(RUN).unwrap(), 6);
+    assert_eq!(store.indexed_up_to(RUN).unwrap().seq, 6);
 }
 
 #[test]
@@ -133,10 +133,10 @@ fn a_hanging_store_holds_up_no_call_and_nothing_is_lost() {
     for number in 0..3000 {
         run.journal.append(&[started(number, &format!("call-{number}"))]).unwrap();
     }
-    assert!(store.indexed_up_to(RUN).unwrap() <= 1, "the store has been hanging all the time");
+    assert!(store.indexed_up_to(RUN).unwrap().seq <= 1, "the store has been hanging all the time");
     drop(hanging);
     indexer.flush().unwrap();
-    assert_eq!(store.indexed_up_to(RUN).unwrap(), 3001);
+    assert_eq!(store.indexed_up_to(RUN).unwrap().seq, 3001);
     assert_eq!(store.calls(RUN).unwrap().len(), 3000);
 }
 
@@ -149,7 +149,7 @@ fn an_indexer_that_goes_away_finishes_its_work_first() {
         run.journal.append(&[started(number, "x")]).unwrap();
     }
     drop((run, indexer));
-    assert_eq!(store.indexed_up_to(RUN).unwrap(), 501);
+    assert_eq!(store.indexed_up_to(RUN).unwrap().seq, 501);
 }
 
 #[test]
@@ -161,7 +161,28 @@ fn lines_of_another_process_are_caught_up_with() {
     assert_eq!(catch_up(world.state.path(), RUN, &*store).unwrap(), 6);
     run.journal.append(&[started(9, "later")]).unwrap();
     assert_eq!(catch_up(world.state.path(), RUN, &*store).unwrap(), 1);
-    assert_eq!(store.indexed_up_to(RUN).unwrap(), 7);
+    assert_eq!(store.indexed_up_to(RUN).unwrap().seq, 7);
+}
+
+#[test]
+fn only_what_is_new_in_a_journal_is_read() {
+    let world = World::new();
+    let store = Moody::new(&world);
+    let run = world.begin();
+    run.journal.append(&some_calls()).unwrap();
+    catch_up(world.state.path(), RUN, &*store).unwrap();
+    run.journal.append(&[started(9, "later")]).unwrap();
+    let path = run.path().join("events.jsonl");
+    let indexed = store.indexed_up_to(RUN).unwrap();
+    // What the store has isn't looked at again, so nothing is seen of this.
+    let mut journal = std::fs::read(&path).unwrap();
+    journal[..indexed.bytes as usize - 1].fill(b'\n');
+    std::fs::write(&path, &journal).unwrap();
+    assert_eq!(catch_up(world.state.path(), RUN, &*store).unwrap(), 1);
+    // Where no line ends at the length of what was indexed, lines are counted.
+    let wrong = IndexedPart { bytes: indexed.bytes + 1, ..indexed };
+    let found = read_events(run.path()).unwrap().after(wrong).unwrap();
+    assert_eq!(found.count() as u64, indexed.bytes - indexed.seq + 1);
 }
 
 #[test]

@@ -171,7 +171,7 @@ fn processes_on_one_store_do_not_disturb_each_other() {
     }
     let store = world.state.index().unwrap();
     for run in runs {
-        assert_eq!(store.indexed_up_to(run).unwrap(), 101);
+        assert_eq!(store.indexed_up_to(run).unwrap().seq, 101);
         assert_eq!(store.calls(run).unwrap().len(), 100);
     }
     let set_aside = world.state.path().join("index.db.bad-1");

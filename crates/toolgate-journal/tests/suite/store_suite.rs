@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use toolgate_contract::{ApprovalScope, Decision, ErrorClass, ErrorCode, Event, EventPayload, Layer, Risk, TokenUsage};
-use toolgate_journal::{CallFilter, CallRow, EventStore, RecordedEvent, RunFilter, RunRow};
+use toolgate_journal::{CallFilter, CallRow, EventStore, IndexedPart, RecordedEvent, RunFilter, RunRow};
 
 use crate::world::{RUN, completed, event, facts, failed, some_calls, started};
 
@@ -71,7 +71,7 @@ fn events_are_found_by_their_kind(store: &dyn EventStore) {
 fn an_empty_store_knows_nothing(store: &dyn EventStore) {
     assert_eq!(rows(store, RUN), (vec![], vec![], vec![]));
     assert_eq!(store.run(RUN).unwrap(), None);
-    assert_eq!(store.indexed_up_to(RUN).unwrap(), 0);
+    assert_eq!(store.indexed_up_to(RUN).unwrap().seq, 0);
     store.apply(RUN, &[]).unwrap();
     store.clear(RUN).unwrap();
 }
@@ -161,12 +161,18 @@ fn the_order_of_applying_does_not_matter(store: &dyn EventStore) {
 
 fn gaps_are_known(store: &dyn EventStore) {
     let events = a_run();
+    let part = |seq: usize| {
+        let bytes = events[..seq].iter().map(|recorded| recorded.line.len() as u64 + 1).sum();
+        IndexedPart { seq: seq as u64, bytes }
+    };
     store.apply(RUN, &events[5..]).unwrap();
-    assert_eq!(store.indexed_up_to(RUN).unwrap(), 0);
+    assert_eq!(store.indexed_up_to(RUN).unwrap(), part(0));
     store.apply(RUN, &events[..2]).unwrap();
-    assert_eq!(store.indexed_up_to(RUN).unwrap(), 2);
+    assert_eq!(store.indexed_up_to(RUN).unwrap(), part(2));
+    store.apply(RUN, &[&events[1..2], &events[3..4]].concat()).unwrap();
+    assert_eq!(store.indexed_up_to(RUN).unwrap(), part(2), "the third is still missing");
     store.apply(RUN, &events[2..5]).unwrap();
-    assert_eq!(store.indexed_up_to(RUN).unwrap(), 7);
+    assert_eq!(store.indexed_up_to(RUN).unwrap(), part(7));
 }
 
 /// A call that is retried with a wider grant starts and ends twice.
@@ -249,9 +255,9 @@ fn clearing_forgets_one_run(store: &dyn EventStore) {
     store.apply(RUN, &a_run()).unwrap();
     store.apply("other", &a_run()).unwrap();
     store.clear(RUN).unwrap();
-    assert_eq!((store.run(RUN).unwrap(), store.indexed_up_to(RUN).unwrap()), (None, 0));
+    assert_eq!((store.run(RUN).unwrap(), store.indexed_up_to(RUN).unwrap().seq), (None, 0));
     assert_eq!(store.calls(RUN).unwrap(), []);
-    assert_eq!(store.indexed_up_to("other").unwrap(), 7);
+    assert_eq!(store.indexed_up_to("other").unwrap().seq, 7);
 }
 
 /// An id with a zero byte, and two long ones that differ only at their ends.
