@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use toolgate_contract::Event;
+use uuid::Uuid;
 
 use crate::directory::{DirectoryHandle, check_id};
 use crate::head::Head;
@@ -119,6 +120,41 @@ impl Iterator for EventReader {
 /// The ids of the runs in a state directory, sorted; time-based ids come oldest first. A directory whose process was
 /// killed before the run's first event isn't listed.
 pub fn list_runs(state_dir: &Path) -> Result<Vec<String>, JournalError> {
+    let mut begun = Vec::new();
+    for run in run_directories(state_dir)? {
+        if has_begun(state_dir, &run)? {
+            begun.push(run);
+        }
+    }
+    Ok(begun)
+}
+
+/// The newest runs, newest first: `limit` of those whose ids tell when they began, and all others. However many runs there
+/// are, no more than these are opened.
+pub fn newest_runs(state_dir: &Path, limit: usize) -> Result<Vec<String>, JournalError> {
+    let mut newest = Vec::new();
+    let mut wanted = limit;
+    for run in run_directories(state_dir)?.into_iter().rev() {
+        match tells_when_it_began(&run) {
+            false => newest.push(run),
+            true if wanted > 0 && has_begun(state_dir, &run)? => {
+                wanted -= 1;
+                newest.push(run);
+            }
+            true => {}
+        }
+    }
+    Ok(newest)
+}
+
+/// Whether a run's id is one that Toolgate made: those sort by time.
+fn tells_when_it_began(run: &str) -> bool {
+    let id = run.strip_prefix("run_").and_then(|id| Uuid::try_parse(id).ok());
+    id.is_some_and(|id| id.get_version_num() == 7)
+}
+
+/// The names of the directories of runs, sorted. None is opened, so one of them may have no event yet.
+pub fn run_directories(state_dir: &Path) -> Result<Vec<String>, JournalError> {
     let runs = state_dir.join("runs");
     let failed = || JournalError::io(format!("`{}` couldn't be read", runs.display()));
     let entries = match std::fs::read_dir(&runs) {
@@ -130,10 +166,7 @@ pub fn list_runs(state_dir: &Path) -> Result<Vec<String>, JournalError> {
     for entry in entries {
         let entry = entry.map_err(failed())?;
         let name = entry.file_name().into_string().unwrap_or_default();
-        if check_id("run", &name).is_ok()
-            && entry.file_type().is_ok_and(|kind| kind.is_dir())
-            && has_begun(&entry.path())?
-        {
+        if check_id("run", &name).is_ok() && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             ids.push(name);
         }
     }
@@ -142,8 +175,8 @@ pub fn list_runs(state_dir: &Path) -> Result<Vec<String>, JournalError> {
 }
 
 /// Whether a run's directory contains events, or a head that says it should. The head is written before the journal.
-fn has_begun(run_dir: &Path) -> Result<bool, JournalError> {
-    let directory = DirectoryHandle::at(run_dir)?;
+fn has_begun(state_dir: &Path, run: &str) -> Result<bool, JournalError> {
+    let directory = DirectoryHandle::at(&state_dir.join("runs").join(run))?;
     let events = directory.existing(NAME)?;
     let size = match &events {
         Some(file) => file.metadata().map_err(|error| directory.error("couldn't be inspected", NAME, error))?.len(),

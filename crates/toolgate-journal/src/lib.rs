@@ -58,7 +58,7 @@ pub use blob_store::BlobStore;
 pub use change_lock::{ChangeIntent, ChangeLock};
 pub use console_access::{AnnouncedServer, ConsoleAccess, ConsoleTicket, ServerAddress};
 pub use error::JournalError;
-pub use event_reader::{EventReader, RecordedEvent, list_runs, read_events};
+pub use event_reader::{EventReader, RecordedEvent, list_runs, newest_runs, read_events, run_directories};
 pub use export::export;
 pub use fault::JournalFault;
 pub use follow::Follower;

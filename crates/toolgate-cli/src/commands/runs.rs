@@ -12,8 +12,8 @@ use serde_json::json;
 use toolgate_contract::{Event, counted};
 use toolgate_dialects::{DIALECTS, WriteRecord, dialect};
 use toolgate_journal::{
-    CallRow, EventStore, RunFilter, RunRow, StateDirectory, catch_up, export, list_runs, read_events, read_tree,
-    reindex,
+    CallRow, EventStore, RunFilter, RunRow, StateDirectory, catch_up, export, list_runs, newest_runs, read_events,
+    read_tree, reindex,
 };
 
 use super::Invocation;
@@ -157,18 +157,19 @@ pub(super) fn choose(runs: Vec<String>, wanted: &str) -> Result<String> {
     }
 }
 
-/// Events that a killed process left unindexed are read from the journals first.
-fn store_of(state: &StateDirectory, invocation: &Invocation) -> Result<Arc<dyn EventStore>> {
+/// The store, with these runs complete: events that a killed process left unindexed are read from the journals first.
+fn store_with(runs: &[String], state: &StateDirectory, invocation: &Invocation) -> Result<Arc<dyn EventStore>> {
     let store = invocation.location.stores()?.store()?;
-    for run in list_runs(state.path())? {
-        catch_up(state.path(), &run, store.as_ref())?;
+    for run in runs {
+        catch_up(state.path(), run, store.as_ref())?;
     }
     Ok(store)
 }
 
 fn list(state: &StateDirectory, limit: usize, everywhere: bool, invocation: &Invocation) -> Result<()> {
     let workspace = (!everywhere).then(|| invocation.location.directory.display().to_string());
-    let runs = store_of(state, invocation)?.runs(&RunFilter { limit, workspace, ..RunFilter::default() })?;
+    let store = store_with(&newest_runs(state.path(), limit)?, state, invocation)?;
+    let runs = store.runs(&RunFilter { limit, workspace, ..RunFilter::default() })?;
     if invocation.json {
         write_list(&runs)?;
         return Ok(());
@@ -199,7 +200,7 @@ fn time(time: Option<Timestamp>) -> String {
 }
 
 fn show(state: &StateDirectory, run: &str, invocation: &Invocation) -> Result<()> {
-    let store = store_of(state, invocation)?;
+    let store = store_with(&[run.to_owned()], state, invocation)?;
     let calls = store.calls(run)?;
     if invocation.json {
         let facts = store.run(run)?.context("the run isn't in the store; try `toolgate runs reindex`")?;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use toolgate_contract::{Artifacts, ErrorCode, ToolError};
-use toolgate_journal::{JournalError, RunOptions, StateDirectory, list_runs};
+use toolgate_journal::{JournalError, RunOptions, StateDirectory, list_runs, newest_runs, run_directories};
 
 use crate::world::{RUN, World, facts, options};
 
@@ -137,6 +137,20 @@ fn runs_are_listed_by_name_and_nothing_else_is() {
     symlink(world.workspace.path(), world.state.path().join("runs/link")).unwrap();
     assert_eq!(list_runs(world.state.path()).unwrap(), ["a", "b", "c"]);
     assert!(list_runs(world.workspace.path()).unwrap().is_empty());
+}
+
+#[test]
+fn the_newest_runs_are_found_by_their_ids() {
+    let world = World::new();
+    let id = |number: u8| format!("run_019a0000000070008000000000000{number:03}");
+    for run in [id(1), id(2), id(3), "a".into()] {
+        world.state.begin_run(&run, facts("s"), &world.options).unwrap();
+    }
+    fs::create_dir(world.state.path().join("runs").join(id(4))).unwrap();
+    let newest = |limit| newest_runs(world.state.path(), limit).unwrap();
+    assert_eq!(newest(2), [id(3), id(2), "a".into()], "the fourth hasn't begun, and `a` may be of any time");
+    assert_eq!(newest(9), [id(3), id(2), id(1), "a".into()]);
+    assert_eq!(run_directories(world.state.path()).unwrap(), ["a".into(), id(1), id(2), id(3), id(4)]);
 }
 
 #[test]
