@@ -13,7 +13,7 @@ use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_ra
 use crossterm::{cursor, execute};
 use parking_lot::Mutex;
 use toolgate_contract::{BoxFuture, Clock, Question, QuestionOutcome, SystemClock};
-use toolgate_journal::{ApprovalQueue, Follower, QueueEntry, QueuedAnswer, StateDirectory, list_runs};
+use toolgate_journal::{ApprovalQueue, Follower, QueueEntry, QueuedAnswer, StateDirectory, run_directories};
 use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver, QuestionAnswerer, QueueItem};
 use toolgate_workspace::{LiveListener, WorkspaceLocation};
 
@@ -155,7 +155,7 @@ impl Watcher {
     }
 
     fn find_runs(&mut self) -> Result<()> {
-        let mut names = list_runs(self.state.path())?;
+        let mut names = run_directories(self.state.path())?;
         for run in names.split_off(names.len().saturating_sub(FOLLOWED_RUNS)) {
             if !self.runs.contains_key(&run) {
                 let directory = self.state.run_dir(&run)?;

@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use axum::body::Bytes;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use toolgate_contract::{Event, EventPayload, ProcessHandle};
-use toolgate_journal::{Follower, Task, list_runs};
+use toolgate_journal::{Follower, Task, run_directories};
 use toolgate_workspace::{LiveEventReceiver, LiveListener};
 
 use crate::event_summary::summarize;
@@ -42,7 +43,8 @@ pub(crate) struct FeedItem {
     pub(crate) number: u64,
     /// The run that it is about; none if it is about the workspace.
     pub(crate) run: Option<String>,
-    pub(crate) json: String,
+    /// As it is sent, to everybody who follows.
+    pub(crate) sent: Bytes,
 }
 
 /// The items of the last while, and a signal that there are more.
@@ -93,7 +95,8 @@ impl LiveFeed {
         }
         let items = self.items.lock();
         let first = items.front().map_or(number + 1, |item| item.number);
-        (first <= number + 1).then(|| items.iter().filter(|item| item.number > number).cloned().collect())
+        let start = items.partition_point(|item| item.number <= number);
+        (first <= number + 1).then(|| items.range(start..).cloned().collect())
     }
 
     /// The number of the last item.
@@ -105,15 +108,25 @@ impl LiveFeed {
         self.push(Some(event.run.clone()), &summarize(event, None));
     }
 
+    /// Adds an item. Whoever follows learns of it when everything that was read is there.
     fn push(&self, run: Option<String>, value: &Value) {
         let mut items = self.items.lock();
-        let number = *self.last.borrow() + 1;
-        items.push_back(Arc::new(FeedItem { number, run, json: value.to_string() }));
+        let number = items.back().map_or(0, |item| item.number).max(self.last()) + 1;
+        let sent = format!("id: {}-{number}\nevent: live\ndata: {value}\n\n", self.epoch).into();
+        items.push_back(Arc::new(FeedItem { number, run, sent }));
         if items.len() > KEPT {
             items.pop_front();
         }
-        drop(items);
-        self.last.send_replace(number);
+    }
+
+    /// Tells those who follow of the items that were added.
+    fn publish(&self) {
+        let newest = self.items.lock().back().map_or(0, |item| item.number);
+        self.last.send_if_modified(|last| {
+            let is_behind = *last < newest;
+            *last = newest.max(*last);
+            is_behind
+        });
     }
 }
 
@@ -164,7 +177,7 @@ struct FeedReader {
 
 /// A run that is watched.
 struct WatchedRun {
-    follower: Option<Follower>,
+    follower: Follower,
     has_ended: bool,
     /// Whether a program worked in it when it was last looked at.
     is_open: bool,
@@ -198,8 +211,10 @@ impl FeedReader {
         }
         let mut output = self.output(state);
         for (run, watched) in &mut self.runs {
-            let Some(follower) = watched.follower.as_mut().filter(|_| !watched.has_ended) else { continue };
-            for recorded in follower.more().unwrap_or_default() {
+            if watched.has_ended {
+                continue;
+            }
+            for recorded in watched.follower.more().unwrap_or_default() {
                 watched.is_open = true;
                 watched.has_ended |= matches!(recorded.event.payload, EventPayload::RunEnded);
                 if matches!(recorded.event.payload, EventPayload::CallCompleted(_) | EventPayload::CallFailed { .. }) {
@@ -213,6 +228,7 @@ impl FeedReader {
         if looks {
             self.find_lost_runs(feed, state);
         }
+        feed.publish();
     }
 
     /// A run whose program died has no event that says so. It is looked at after its events were read.
@@ -235,10 +251,10 @@ impl FeedReader {
 
     /// Runs that begin later are read from their beginning, those that are there from their end.
     fn find_runs(&mut self, state: &ServerState) {
-        let mut names = list_runs(state.workspace.state.path()).unwrap_or_default();
+        let mut names = run_directories(state.workspace.state.path()).unwrap_or_default();
         let newest = names.split_off(names.len().saturating_sub(WATCHED_RUNS));
         let is_first_look = self.looked.is_none();
-        self.runs.retain(|run, _| newest.contains(run));
+        self.runs.retain(|run, _| newest.binary_search(run).is_ok());
         for run in newest {
             if self.runs.contains_key(&run) {
                 continue;
@@ -248,8 +264,10 @@ impl FeedReader {
                 true => Follower::at_end(&directory),
                 false => Follower::open(&directory, 0),
             };
+            // A run that is just beginning has no journal yet.
+            let Ok(follower) = follower else { continue };
             let is_open = state.workspace.state.is_run_open(&run);
-            self.runs.insert(run, WatchedRun { follower: follower.ok(), has_ended: false, is_open });
+            self.runs.insert(run, WatchedRun { follower, has_ended: false, is_open });
         }
     }
 

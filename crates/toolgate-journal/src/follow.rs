@@ -64,12 +64,14 @@ impl Follower {
         }
     }
 
-    /// Bytes from the current offset on, up to at least one complete line if there is one.
+    /// Bytes from the current offset on, up to at least one complete line if there is one. A follower asks far more often
+    /// than there is something, so no more memory is taken than there are bytes.
     fn lines(&self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         loop {
             let start = bytes.len();
-            bytes.resize(start + CHUNK, 0);
+            let left = self.file.metadata()?.len().saturating_sub(self.offset + start as u64);
+            bytes.resize(start + left.min(CHUNK as u64) as usize, 0);
             let count = self.file.read_at(&mut bytes[start..], self.offset + start as u64)?;
             bytes.truncate(start + count);
             if count == 0 || bytes[start..].contains(&b'\n') {

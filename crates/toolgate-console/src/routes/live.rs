@@ -3,13 +3,13 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
-use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures_util::{StreamExt, stream};
+use futures_util::stream;
 use tokio::sync::watch;
 use toolgate_contract::CancellationToken;
 
@@ -20,9 +20,6 @@ use crate::stream_admission::{RECHECK, StreamAdmission};
 
 /// A silent stream sends a comment this often, so that a lost connection is noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
-
-/// Items that come within this time are sent together.
-const BATCH_TIME: Duration = Duration::from_millis(50);
 
 /// One client that follows.
 struct Following {
@@ -53,46 +50,40 @@ pub(super) async fn follow(State(state): State<Arc<ServerState>>, caller: Caller
     let following = Following { feed, more, closed, admission, run, after, reset: resumed.is_none() };
     let batches = stream::unfold(following, |mut following| async move {
         let batch = following.next_batch().await?;
-        Some((stream::iter(batch.into_iter().map(Ok::<_, Infallible>)), following))
+        Some((Ok::<_, Infallible>(batch), following))
     });
-    let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("still here");
-    let mut response = Sse::new(batches.flatten()).keep_alive(keep_alive).into_response();
-    // Authentication sets a stricter one.
-    response.headers_mut().remove(header::CACHE_CONTROL);
-    response
+    ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(batches)).into_response()
 }
 
 impl Following {
-    async fn next_batch(&mut self) -> Option<Vec<SseEvent>> {
-        if std::mem::take(&mut self.reset) {
-            let id = format!("{}-{}", self.feed.epoch, self.after);
-            return Some(vec![SseEvent::default().id(id).event("reset").data("{}")]);
-        }
+    /// What is sent next, in one piece: the same bytes for everybody who may see them.
+    async fn next_batch(&mut self) -> Option<Bytes> {
+        let began = Instant::now();
         while self.admission.holds() {
+            if std::mem::take(&mut self.reset) {
+                return Some(format!("id: {}-{}\nevent: reset\ndata: {{}}\n\n", self.feed.epoch, self.after).into());
+            }
             if self.feed.last() <= self.after {
+                if began.elapsed() >= KEEP_ALIVE {
+                    return Some(Bytes::from_static(b": still here\n\n"));
+                }
                 tokio::select! {
                     changed = self.more.changed() => changed.ok()?,
                     () = self.closed.cancelled() => return None,
                     () = tokio::time::sleep(RECHECK) => continue,
                 }
-                tokio::time::sleep(BATCH_TIME).await;
             }
             self.more.mark_unchanged();
             let Some(items) = self.feed.after(self.after) else {
                 (self.after, self.reset) = (self.feed.last(), true);
-                return Some(Vec::new());
+                continue;
             };
             self.after = items.last().map_or(self.after, |item| item.number);
             let is_visible = |run: &Option<String>| self.run.is_none() || *run == self.run;
             let visible = items.iter().filter(|item| is_visible(&item.run));
-            let events: Vec<SseEvent> = visible
-                .map(|item| {
-                    let id = format!("{}-{}", self.feed.epoch, item.number);
-                    SseEvent::default().id(id).event("live").data(&item.json)
-                })
-                .collect();
-            if !events.is_empty() {
-                return Some(events);
+            let batch: Vec<&[u8]> = visible.map(|item| &item.sent[..]).collect();
+            if !batch.is_empty() {
+                return Some(batch.concat().into());
             }
         }
         None
