@@ -59,6 +59,7 @@ pub(crate) mod schemas {
 }
 
 pub(crate) use self::outline::OutlineCache;
+pub(crate) use self::runs::RefreshedRuns;
 
 /// Every route.
 pub(crate) fn all() -> Router<Arc<ServerState>> {

@@ -22,8 +22,8 @@ use crate::live_feed::LiveFeed;
 use crate::metrics::Metrics;
 use crate::problem::Problem;
 use crate::refusal_log::RefusalLog;
-use crate::routes::OutlineCache;
 use crate::routes::schemas::NewSession;
+use crate::routes::{OutlineCache, RefreshedRuns};
 use crate::server::{HttpLimits, HttpOptions};
 use crate::token::{Token, TokenDigest};
 
@@ -52,8 +52,7 @@ pub(crate) struct ServerState {
     pub(crate) feed: Arc<LiveFeed>,
     /// The rows of the runs that were shown last.
     pub(crate) outlines: OutlineCache,
-    /// Runs that have ended and are in the store: every page asks for the list often, and of a thousand runs few are at work.
-    pub(crate) settled_runs: Mutex<HashSet<String>>,
+    pub(crate) refreshed: Mutex<RefreshedRuns>,
     /// The processes that the owner typed into.
     pub(crate) attached: Mutex<HashSet<String>>,
     calls: Arc<Semaphore>,
@@ -87,7 +86,7 @@ impl ServerState {
             console,
             feed: Arc::new(LiveFeed::new(workspace.clock.id().simple().to_string())),
             outlines: OutlineCache::default(),
-            settled_runs: Mutex::default(),
+            refreshed: Mutex::default(),
             attached: Mutex::default(),
             limits,
             workspace,

@@ -1,6 +1,8 @@
 //! Runs: what happened, from the store and from the files.
 
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Json;
 use axum::extract::State;
@@ -9,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolgate_contract::schemars;
-use toolgate_journal::{RunFilter, RunRow, catch_up, list_runs, read_tree};
+use toolgate_journal::{RunFilter, RunRow, catch_up, read_tree, run_directories};
 
 use super::{PathId, StrictQuery, run_blocking};
 use crate::http_session::Caller;
@@ -94,6 +96,14 @@ pub(super) async fn show_tree(
     .await
 }
 
+/// What the store was last filled with from the journals.
+#[derive(Default)]
+pub(crate) struct RefreshedRuns {
+    began: Option<Instant>,
+    /// Runs that have ended and are in the store: of a thousand runs few are at work.
+    settled: HashSet<String>,
+}
+
 impl ServerState {
     /// A run with what it has cost so far, none where the prices of its models aren't known; and whether a program works in
     /// it, or the one that did has died before the run ended.
@@ -104,23 +114,31 @@ impl ServerState {
         value
     }
 
-    /// Brings into the store what other processes recorded. A run that has ended changes no more.
+    /// Brings into the store what other processes recorded. A run that has ended changes no more. Many pages ask at the same
+    /// moment: those that wait for one of them take what the next one finds, which began after they asked.
     pub(super) fn refresh(&self) -> Result<(), Problem> {
+        let asked = Instant::now();
+        let mut refreshed = self.refreshed.lock();
+        if refreshed.began.is_some_and(|began| began >= asked) {
+            return Ok(());
+        }
+        let began = Instant::now();
         self.workspace.finish();
         let state = self.workspace.state.path();
-        for run in list_runs(state)? {
-            if self.settled_runs.lock().contains(&run) {
+        for run in run_directories(state)? {
+            if refreshed.settled.contains(&run) {
                 continue;
             }
             match self.store.run(&run)? {
                 Some(row) if row.ended.is_some() => {
-                    self.settled_runs.lock().insert(run);
+                    refreshed.settled.insert(run);
                 }
                 _ => {
                     catch_up(state, &run, self.store.as_ref())?;
                 }
             }
         }
+        refreshed.began = Some(began);
         Ok(())
     }
 }
