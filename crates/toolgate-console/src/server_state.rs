@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 use toolgate_contract::{Call, CancellationToken, ErrorCode, ToolError, counted};
 use toolgate_dialects::DialectSet;
-use toolgate_journal::{EventStore, JournalError, new_token};
+use toolgate_journal::{EventStore, JournalError, new_token, read_events};
 use toolgate_runtime::{Ceiling, Session};
 use toolgate_workspace::{DialectReply, DialectSession, RecordedSession, RunChoice, Workspace};
 
@@ -252,13 +252,14 @@ fn begin_session(workspace: &Workspace, session: &str) -> Result<RecordedSession
 
 /// The session that a run belongs to, as its first event says.
 fn session_of(workspace: &Workspace, run: &str) -> Result<Option<String>, Problem> {
-    let mut follower =
-        toolgate_journal::Follower::open(&workspace.state.run_dir(run)?, 0).map_err(|error| match error {
-            JournalError::NoSuchRun { .. } | JournalError::BadId { .. } => Problem::not_found("such run"),
-            other => other.into(),
-        })?;
+    let mut events = read_events(&workspace.state.run_dir(run)?).map_err(|error| match error {
+        JournalError::NoSuchRun { .. } | JournalError::BadId { .. } => Problem::not_found("such run"),
+        other => other.into(),
+    })?;
     let unreadable = |error: std::io::Error| Problem::from(ToolError::io("The record can't be read", &error));
-    let first = follower.more().map_err(unreadable)?.into_iter().next();
+    let is_line =
+        |read: &std::io::Result<_>| !matches!(read, Err(error) if error.kind() == std::io::ErrorKind::InvalidData);
+    let first = events.find(is_line).transpose().map_err(unreadable)?;
     Ok(first.and_then(|first| match first.event.payload {
         toolgate_contract::EventPayload::RunStarted(facts) => Some(facts.session),
         _ => None,

@@ -52,11 +52,18 @@ pub struct EventReader {
 
 /// Opens a run's events for reading.
 pub fn read_events(run_dir: &Path) -> Result<EventReader, JournalError> {
-    let directory = DirectoryHandle::at(run_dir)?;
-    match directory.existing(NAME)? {
-        Some(file) => Ok(EventReader { input: BufReader::with_capacity(64 * 1024, file), line: 0, broken: false }),
-        None => Err(JournalError::NoSuchRun { run: run_dir.display().to_string() }),
-    }
+    let input = BufReader::with_capacity(64 * 1024, open_journal(run_dir)?);
+    Ok(EventReader { input, line: 0, broken: false })
+}
+
+/// Opens a run's file for reading.
+pub(crate) fn open_journal(run_dir: &Path) -> Result<File, JournalError> {
+    let missing = || JournalError::NoSuchRun { run: run_dir.display().to_string() };
+    let directory = DirectoryHandle::at(run_dir).map_err(|error| match error {
+        JournalError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => missing(),
+        other => other,
+    })?;
+    directory.existing(NAME)?.ok_or_else(missing)
 }
 
 impl EventReader {

@@ -5,8 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::directory::DirectoryHandle;
-use crate::journal::NAME;
+use crate::event_reader::open_journal;
 use crate::{JournalError, RecordedEvent};
 
 /// How many bytes are read at a time, unless a single line is longer.
@@ -24,12 +23,7 @@ pub struct Follower {
 impl Follower {
     /// Starts after event number `after`; 0 is the beginning.
     pub fn open(run_dir: &Path, after: u64) -> Result<Self, JournalError> {
-        let missing = || JournalError::NoSuchRun { run: run_dir.display().to_string() };
-        let directory = DirectoryHandle::at(run_dir).map_err(|error| match error {
-            JournalError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => missing(),
-            other => other,
-        })?;
-        Ok(Self { file: directory.existing(NAME)?.ok_or_else(missing)?, offset: 0, after })
+        Ok(Self { file: open_journal(run_dir)?, offset: 0, after })
     }
 
     /// Starts at the present end: only what is recorded from now on is returned.
