@@ -282,3 +282,17 @@ pub(super) fn dangers_of_sources<'a>(part: &mut SimpleCommand, mut sources: impl
         part.dangers.push(danger("deny running code from elsewhere", reason));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_in_a_bundle_counts_where_no_form_tells_flags_apart() {
+        for (flags, dangerous) in [("-F", true), ("-vF", true), ("-vnF", true), ("-vn", false), ("--F", false)] {
+            let mut part = SimpleCommand::default();
+            from_table(&mut part, "iptables", &[Argument::literal(flags)], None);
+            assert_eq!(!part.dangers.is_empty(), dangerous, "{flags}");
+        }
+    }
+}

@@ -63,6 +63,7 @@ fn a_flag_in_a_bundle_is_the_flag_itself() {
         ("iptables -vF", "deny", "deny"),
         ("pkill -fu me", "deny", "deny"),
         ("setfacl -Rm u:x:rwx .", "deny", "deny"),
+        ("killall -gu me", "deny", "deny"),
         ("rm -vfr ..", "deny", "deny"),
         ("git clean -nfdx", "deny", "deny"),
         ("sort -uo out a", "allow-confined", "deny"),
