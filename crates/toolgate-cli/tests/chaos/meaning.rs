@@ -84,7 +84,11 @@ fn put(tree: &mut Tree, path: &TreePath, bytes: &[u8], moment: i128) -> Option<(
         above = directory.parent();
         tree.entry(directory).or_insert(Node::directory(DIRECTORY_MODE));
     }
-    tree.insert(path.clone(), Node::file(bytes, mode, moment));
+    let made = Node::file(bytes, mode, moment);
+    // What a file holds already isn't written again.
+    if !Node::same_content(tree.get(path), Some(&made)) {
+        tree.insert(path.clone(), made);
+    }
     Some(())
 }
 

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::{Driver, server_index};
+use crate::checks::is_implied;
 use crate::hold;
 use crate::operation::Actor;
 use crate::reply::Reply;
 use crate::tree::{self, Node};
+use crate::tree_path::TreePath;
 use crate::undo_check::UndoCheck;
 use crate::violation::Violation;
 
@@ -78,7 +80,9 @@ impl Driver {
         let reply = Reply::of_program(raw, &self.world.state("runs"));
         let (setting, history) = (self.world.setting, &self.history);
         // What a person did beside a command in place counts as the command's.
-        let is_ambiguous = changed.keys().all(|path| history.of(path).iter().any(|change| change.is_ambiguous));
+        let is_mixed = |path: &TreePath| history.of(path).iter().any(|change| change.is_ambiguous);
+        let mixed: BTreeSet<TreePath> = changed.keys().filter(|path| is_mixed(path)).cloned().collect();
+        let is_ambiguous = changed.keys().all(|path| mixed.contains(path) || is_implied(path, &mixed, &before, &after));
         let mut first_fault = None;
         for call in self.calls.values().rev().map(|facts| BTreeSet::from([facts.call.clone()])) {
             let check =
