@@ -138,7 +138,7 @@ def in_background(world):
     """A command in the background is judged and confined like any other, and still runs when the model goes on."""
     shown = world.run([[world.shell(DENIED, **BACKGROUND[world.client])],
                        [world.shell("for i in 1 2 3; do sleep 0.5; done; echo bg > bg.txt; grep -r hidden .", **BACKGROUND[world.client])],
-                       [world.shell("n=0; until test -e bg.txt || test $n = 80; do n=$((n + 1)); sleep 0.1; done; echo waited")]])
+                       [world.shell("for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do test -e bg.txt && break; sleep 0.5; done; echo waited")]])
     assert world.has_canary(), "it ran"
     assert world.read("bg.txt") == "bg\n", shown[-1500:]
     assert "hidden-canary" not in shown, "a secret was shown"

@@ -268,6 +268,17 @@ fn a_message_with_a_hidden_file_is_not_sent() {
     }
 }
 
+/// Copilot sends a message that a hook denied by its exit code alone: it wants to read that the message is blocked.
+#[test]
+fn copilot_reads_that_a_message_is_blocked() {
+    let world = World::new().file(".env", "TOKEN=canary\n");
+    let event = json!({ "sessionId": "s", "cwd": world.path(), "prompt": "look at @.env please" });
+    let said = world.hook(&["copilot", "userPromptSubmitted"], &event.to_string());
+    let answer = said.json();
+    assert_eq!((said.code, &answer["decision"]), (2, &json!("block")), "{said:?}");
+    assert!(answer["reason"].as_str().is_some_and(|reason| reason.contains("Environment files")), "{said:?}");
+}
+
 #[test]
 fn switches_that_take_safeguards_away_are_refused() {
     let world = World::new();

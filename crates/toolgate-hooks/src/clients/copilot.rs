@@ -86,7 +86,7 @@ fn call(event: &Value) -> Result<ClientCall, ToolError> {
     Ok(ClientCall { id: None, tool: needed(event, "toolName")?.to_owned(), input, can_ask: true })
 }
 
-fn write(_: &ClientEvent, answer: &HookAnswer) -> HookOutput {
+fn write(event: &ClientEvent, answer: &HookAnswer) -> HookOutput {
     let decision =
         |decision: &str, reason: &str| json!({ "permissionDecision": decision, "permissionDecisionReason": reason });
     match answer {
@@ -100,7 +100,11 @@ fn write(_: &ClientEvent, answer: &HookAnswer) -> HookOutput {
             HookOutput::json(&answer)
         }
         HookAnswer::Ask { reason } => HookOutput::json(&decision("ask", reason)),
-        HookAnswer::Deny { reason } => HookOutput::refusal(&decision("deny", reason), reason),
+        HookAnswer::Deny { reason } => match event.moment {
+            EventMoment::Before(_) => HookOutput::refusal(&decision("deny", reason), reason),
+            // A person's message.
+            _ => HookOutput::refusal(&json!({ "decision": "block", "reason": reason }), reason),
+        },
         HookAnswer::Replace { result } => HookOutput::json(&json!({ "modifiedResult": result })),
     }
 }
