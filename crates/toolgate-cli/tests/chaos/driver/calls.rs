@@ -53,11 +53,16 @@ impl Driver {
         Ok(reply)
     }
 
-    /// What a script changes without Toolgate; none if a command can't do the same.
-    pub(super) fn wanted(&self, mutations: &[Mutation], how: How) -> Option<TreeDiff> {
+    /// What a script changes without Toolgate.
+    fn tried(&self, mutations: &[Mutation]) -> TreeDiff {
         let text = script(mutations);
         let run = |directory: &std::path::Path| self.world.bash_without_capabilities(directory, &text);
-        let wanted = self.world.twin.try_out(&self.world.workspace, &self.tree, run).0;
+        self.world.twin.try_out(&self.world.workspace, &self.tree, run).0
+    }
+
+    /// What a script changes without Toolgate; none if a command can't do the same.
+    pub(super) fn wanted(&self, mutations: &[Mutation], how: How) -> Option<TreeDiff> {
+        let wanted = self.tried(mutations);
         let is_in_place = self.is_in_place(how);
         let is_root = self.world.setting.is_root;
         let is_told_otherwise = meets_protected(&self.tree, &wanted, is_in_place, is_root)
@@ -153,6 +158,8 @@ impl Driver {
 
     pub(super) fn shell(&mut self, id: u32, by: Actor, how: How, mutations: &[Mutation]) -> Result<(), Violation> {
         let (wanted, start) = (self.wanted(mutations, how), self.world.twin.moment());
+        let is_beside_another = self.is_in_place(how) && self.running.values().any(|command| command.is_in_place);
+        let touched_beside = if is_beside_another { self.tried(mutations) } else { TreeDiff::new() };
         let reply = self.call(by, "shell", shell_args(how, mutations))?;
         let (before, after) = self.look();
         let changed = tree::diff(&before, &after);
@@ -182,8 +189,21 @@ impl Driver {
         let quarantined = check_settled(&reply, &settled, &before, &left, &wanted, &touched)?;
         self.check_quarantine(&reply.call, &quarantined)?;
         self.remember(id, by, &reply, &changed, quarantined);
+        self.remember_what_was_put_back(touched_beside, &changed);
         self.count("shell");
         Ok(())
+    }
+
+    /// A command in place was found to have changed these paths beside another one, and they were put back: since then nobody
+    /// can tell whose they are.
+    fn remember_what_was_put_back(&mut self, touched: TreeDiff, changed: &TreeDiff) {
+        let put_back = touched.into_keys().filter(|path| !changed.contains_key(path));
+        let as_it_is = |path: TreePath| {
+            let node = self.tree.get(&path).cloned();
+            (path, (node.clone(), node))
+        };
+        let put_back: TreeDiff = put_back.map(as_it_is).collect();
+        self.history.add(None, &put_back, true);
     }
 
     /// What a command in place left, apart from what another one had planted that still runs: what the command made of it is
@@ -193,8 +213,10 @@ impl Driver {
         let names = Names::of(before.keys());
         for path in names.find_all(settled.quarantined.iter().map(|(written, _)| written)) {
             let is_planted = |change: &PathChange| {
-                let is_its =
-                    |running: &RunningCommand| running.is_in_place && change.call.as_ref() == Some(&running.call);
+                // What a person did beside it counts as its own.
+                let is_its = |running: &RunningCommand| {
+                    running.is_in_place && (change.is_ambiguous || change.call.as_ref() == Some(&running.call))
+                };
                 self.running.values().any(is_its) && Node::same(change.before.as_ref(), after.get(&path))
             };
             if self.history.of(&path).iter().any(is_planted) {
