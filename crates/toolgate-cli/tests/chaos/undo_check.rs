@@ -94,9 +94,11 @@ impl UndoCheck<'_> {
             UndoIsExact,
             "An undo isn't exact: {path:?} is {then:?} instead of {expected:?}, was {now:?}; {raw}"
         );
-        let reason = refused.iter().find(|(written, _)| {
+        let is_about = |(written, _): &&(String, String)| {
             names.find(written).is_some_and(|one| one == path || path.is_in(one)) || written == "." && path.0.is_empty()
-        });
+        };
+        // The nearest one says why: a directory may stay for another reason than what is in it.
+        let reason = refused.iter().filter(is_about).max_by_key(|(written, _)| written.len());
         let whole = self.reply.error.as_ref().filter(|_| refused.is_empty()).map(|(_, message)| message);
         let reason = reason.map(|(_, reason)| reason).or(whole);
         let Some(reason) = reason else {
