@@ -47,7 +47,7 @@ pub(crate) struct CommandTicket {
 
 /// A command as the client has started it.
 #[derive(Debug, Clone, Copy)]
-pub struct StartedCommand<'a> {
+pub struct HookedCommand<'a> {
     /// The id that the hook gave the command.
     pub id: &'a str,
     /// The command.
@@ -79,7 +79,7 @@ impl CommandEnd {
 /// the client has started it.
 pub async fn run_command(
     hooked: &HookedWorkspace,
-    started: StartedCommand<'_>,
+    started: HookedCommand<'_>,
     cancel: CancellationToken,
     output: &mut CommandOutput<'_>,
 ) -> CommandEnd {
@@ -115,8 +115,8 @@ impl CommandTicket {
     }
 }
 
-fn take_ticket(hooked: &HookedWorkspace, started: StartedCommand<'_>) -> Result<CommandTicket, ToolError> {
-    let StartedCommand { id, command, .. } = started;
+fn take_ticket(hooked: &HookedWorkspace, started: HookedCommand<'_>) -> Result<CommandTicket, ToolError> {
+    let HookedCommand { id, command, .. } = started;
     let store = hooked.workspace.gate.changes().hook_store()?;
     let ticket: Option<CommandTicket> = store.read(HookRecord::Command, id)?;
     let is_taken = store.remove(HookRecord::Command, id)?;

@@ -21,7 +21,7 @@ mod standing_prompt;
 pub use answer::{HookAnswer, HookOutput};
 pub use client::{HookClient, ToolUse, client_named, hook_clients};
 pub use client_tool::client_tool;
-pub use command::{CommandEnd, CommandOutput, StartedCommand, run_command};
+pub use command::{CommandEnd, CommandOutput, HookedCommand, run_command};
 pub use event::{ClientCall, ClientEvent, EventMoment};
 pub use hooked_workspace::{CommandPlace, HookedWorkspace};
 pub use own_rules::{OwnRuleFiles, OwnRules};

@@ -167,7 +167,10 @@ async fn a_repository_that_a_run_made_stays_where_something_of_others_would_come
     let reply = world.perform_in(&session, "undo", json!({ "run": world.run.id })).await;
     let refused = refused(&reply);
     let why = refused.iter().find(|(path, _)| path == "nested/.git").map(|(_, reason)| reason.as_str());
-    assert!(why.is_some_and(|why| why.contains("`nested/.git/COMMIT_EDITMSG` was another's")), "{refused:?}");
+    assert!(
+        why.is_some_and(|why| why.contains("`nested/.git/COMMIT_EDITMSG` wasn't made by what is undone")),
+        "{refused:?}"
+    );
     assert_eq!((read(&world, "nested/x"), world.path().join("nested/.git/COMMIT_EDITMSG").exists()), (None, false));
     world.git(&["-C", "nested", "fsck", "--strict"]);
     assert_eq!(world.git(&["-C", "nested", "rev-parse", "--git-dir"]), ".git\n");

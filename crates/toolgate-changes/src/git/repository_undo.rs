@@ -79,7 +79,10 @@ impl RepositoryUndo<'_> {
     fn check_nothing_comes_back(&self) -> Result<(), ToolError> {
         match self.changes.iter().find(|change| change.before.is_some() && self.directory.covers(&change.place)) {
             None => Ok(()),
-            Some(other) => Err(self.refusal(&format!("`{}` was another's, and would come back alone.", other.path))),
+            Some(other) => {
+                Err(self
+                    .refusal(&format!("`{}` wasn't made by what is undone, and would come back alone.", other.path)))
+            }
         }
     }
 

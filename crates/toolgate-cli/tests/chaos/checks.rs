@@ -218,8 +218,10 @@ fn check_named(
         settled.paths.iter().filter_map(|(sign, written)| Some((names.find(written)?.clone(), *sign))).collect();
     // Of a file whose content wasn't kept nobody can tell whether a new name is all that it got.
     let is_beyond_quota = reply.raw.to_string().contains("content exceeds the quota for undo");
-    let is_unkept = |path: &TreePath| is_beyond_quota && !changed.contains_key(path) && !touched.contains(path);
-    let known = changed.len() + touched.len() + said.keys().filter(|path| is_unkept(path)).count();
+    let is_unkept = |(path, sign): &(&TreePath, &char)| {
+        **sign == '~' && is_beyond_quota && !changed.contains_key(*path) && !touched.contains(*path)
+    };
+    let known = changed.len() + touched.len() + said.iter().filter(is_unkept).count();
     hold!(
         settled.count == known,
         ReplyIsTrue,
@@ -228,7 +230,7 @@ fn check_named(
         changed.keys().chain(touched).collect::<Vec<_>>(),
         reply.raw
     );
-    for (path, sign) in said.iter().filter(|(path, _)| !is_unkept(path)) {
+    for (path, sign) in said.iter().filter(|named| !is_unkept(named)) {
         let is = changed.get(path).map(sign_of).or(touched.contains(path).then_some('~'));
         hold!(
             is == Some(*sign),

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Args;
 use toolgate_contract::{CancellationToken, Stream};
-use toolgate_hooks::{StartedCommand, run_command};
+use toolgate_hooks::{HookedCommand, run_command};
 
 use super::open_hooked;
 use crate::commands::{Invocation, block_on};
@@ -42,7 +42,7 @@ impl ExecArgs {
                     Stream::Stderr => std::io::stderr().write_all(bytes),
                 };
             };
-            let started = StartedCommand { id: &self.id, command: &self.command, directory: &directory };
+            let started = HookedCommand { id: &self.id, command: &self.command, directory: &directory };
             let work = run_command(&hooked, started, cancel, &mut pass_on);
             with_attach_socket(&hooked.workspace, &invocation.location, work).await
         })?;
